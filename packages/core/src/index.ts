@@ -1,0 +1,1 @@
+export { recordDigest, type SourcePosition, type SourceRecord } from './record.ts'
