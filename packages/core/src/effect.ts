@@ -1,0 +1,77 @@
+import type { Command } from './command.ts'
+import type { RejectionReason } from './contract.ts'
+import { Bug } from './errors.ts'
+import { operationKey } from './keys.ts'
+import { fitsMinorUnits } from './money.ts'
+import { externalOwnerOf, ownerOf, type Sheet } from './sheet.ts'
+
+/** What applying an intent came to: the posting, or why the ledger refuses it. */
+export type EffectOutcome =
+  | { readonly applied: true; readonly currency: string; readonly amountMinor: bigint; readonly accountVersion: bigint; readonly balanceAfterMinor: bigint }
+  | { readonly applied: false; readonly reason: RejectionReason }
+
+/** Applies the command's effect to the sheet, or changes nothing and says why. */
+export function applyEffect(sheet: Sheet, command: Command): EffectOutcome {
+  const { effect } = command.contract
+  switch (effect.kind) {
+    case 'open':
+      return open(sheet, command)
+    case 'post':
+      return post(sheet, command, field(command, 'currency'), effect.sign * BigInt(field(command, 'amount')), effect.opensAccount)
+    case 'reverse':
+      return reverse(sheet, command)
+  }
+}
+
+function open(sheet: Sheet, command: Command): EffectOutcome {
+  const currency = field(command, 'currency')
+  if (sheet.account(command.aggregateId, currency) !== undefined) return refuse('ACCOUNT_EXISTS')
+  sheet.openAccount(ownerOf(command, currency), BigInt(field(command, 'overdraftLimit')))
+  return { applied: true, currency, amountMinor: 0n, accountVersion: 0n, balanceAfterMinor: 0n }
+}
+
+/** Two postings that sum to zero (ADJ-9): the account's, and its opposite on the external account of the same bucket. */
+function post(sheet: Sheet, command: Command, currency: string, amountMinor: bigint, opensAccount: boolean): EffectOutcome {
+  const account = sheet.account(command.aggregateId, currency)
+  if (account === undefined && !opensAccount) return refuse('ACCOUNT_NOT_FOUND')
+  const balanceAfterMinor = (account?.balanceMinor ?? 0n) + amountMinor
+  if (amountMinor < 0n && balanceAfterMinor < -(account?.overdraftLimitMinor ?? 0n)) return refuse('INSUFFICIENT_FUNDS')
+
+  const external = externalOwnerOf(command.tenantId, command.bucket, currency)
+  const counter = sheet.account(external.aggregateId, currency)
+  const counterAfterMinor = (counter?.balanceMinor ?? 0n) - amountMinor
+  if (!fitsMinorUnits(balanceAfterMinor) || !fitsMinorUnits(counterAfterMinor)) return refuse('BALANCE_OVERFLOW')
+
+  const owner = ownerOf(command, currency)
+  if (account === undefined) sheet.openAccount(owner, 0n)
+  if (counter === undefined) sheet.openAccount(external, 0n)
+  sheet.post(external, counterAfterMinor)
+  const accountVersion = sheet.post(owner, balanceAfterMinor)
+  return { applied: true, currency, amountMinor, accountVersion, balanceAfterMinor }
+}
+
+function reverse(sheet: Sheet, command: Command): EffectOutcome {
+  const targetType = field(command, 'targetType')
+  const targetKey = operationKey(targetType, field(command, 'targetOperationId'), command.aggregateId)
+  const target = sheet.operation(targetKey)
+  if (target === undefined) return refuse('TARGET_NOT_FOUND')
+  const { verdict, currency, amountMinor } = target.result
+  if (verdict !== 'APPLIED' || amountMinor === 0n || currency === null || targetType === command.contract.name) return refuse('TARGET_NOT_REVERSIBLE')
+  if (sheet.isReversed(targetKey)) return refuse('ALREADY_REVERSED')
+  const outcome = post(sheet, command, currency, -amountMinor, false)
+  if (outcome.applied) {
+    sheet.recordReversal(targetKey)
+    sheet.writes.reversals.push({ command, targetType, targetOperationId: field(command, 'targetOperationId') })
+  }
+  return outcome
+}
+
+function refuse(reason: RejectionReason): EffectOutcome {
+  return { applied: false, reason }
+}
+
+function field(command: Command, name: string): string {
+  const value = command.intent[name]
+  if (value === undefined) throw new Bug(`${command.contract.name} has an effect that needs the intent field ${name}`)
+  return value
+}

@@ -1,0 +1,121 @@
+import type { Command } from './command.ts'
+import { CorruptData } from './errors.ts'
+import { type AggregateId, aggregateIdOf, type BusinessKey, externalKeyOf, type TenantId } from './identity.ts'
+import { accountKey } from './keys.ts'
+import type { AccountState, LedgerState, StoredEvent, StoredOperation } from './state.ts'
+import type { AccountWrite, BatchWrites } from './writes.ts'
+
+interface OpenAccount {
+  readonly owner: AccountOwner
+  readonly created: boolean
+  readonly versionBefore: bigint
+  version: bigint
+  balanceMinor: bigint
+  readonly overdraftLimitMinor: bigint
+  touched: boolean
+}
+
+export interface AccountOwner {
+  readonly aggregateId: AggregateId
+  readonly tenantId: TenantId
+  readonly businessKey: BusinessKey
+  readonly currency: string
+  readonly bucket: number
+}
+
+/** The working copy of one batch: the stored state below, what the batch itself has decided above. */
+export class Sheet {
+  readonly writes: Omit<BatchWrites, 'accounts'> = { operations: [], events: [], postings: [], reversals: [], audits: [], parked: [] }
+  readonly #state: LedgerState
+  readonly #operations = new Map<string, StoredOperation>()
+  readonly #events = new Map<string, StoredEvent>()
+  readonly #reversals = new Set<string>()
+  readonly #accounts = new Map<string, OpenAccount>()
+
+  constructor(state: LedgerState) {
+    this.#state = state
+  }
+
+  operation(key: string): StoredOperation | undefined {
+    return this.#operations.get(key) ?? this.#state.operations.get(key)
+  }
+
+  recordOperation(key: string, operation: StoredOperation): void {
+    this.#operations.set(key, operation)
+  }
+
+  event(key: string): StoredEvent | undefined {
+    return this.#events.get(key) ?? this.#state.events.get(key)
+  }
+
+  recordEvent(key: string, event: StoredEvent): void {
+    this.#events.set(key, event)
+  }
+
+  isReversed(targetKey: string): boolean {
+    return this.#reversals.has(targetKey) || this.#state.reversals.has(targetKey)
+  }
+
+  recordReversal(targetKey: string): void {
+    this.#reversals.add(targetKey)
+  }
+
+  /** @throws CorruptData when the stored row of that key belongs to other names. */
+  account(aggregateId: AggregateId, currency: string): AccountState | undefined {
+    const key = accountKey(aggregateId, currency)
+    if (this.#state.corruptAccounts.has(key))
+      throw new CorruptData('ACCOUNT_CORRUPT', `the stored account ${key} names another tenant, key or currency`)
+    return this.#accounts.get(key) ?? this.#state.accounts.get(key)
+  }
+
+  openAccount(owner: AccountOwner, overdraftLimitMinor: bigint): void {
+    const fresh = { owner, created: true, versionBefore: 0n, version: 0n, balanceMinor: 0n, overdraftLimitMinor, touched: true }
+    this.#accounts.set(accountKey(owner.aggregateId, owner.currency), fresh)
+  }
+
+  /** Sets the balance of an account that exists or was opened in this batch, and counts its version up. @returns the new version. */
+  post(owner: AccountOwner, balanceMinor: bigint): bigint {
+    const key = accountKey(owner.aggregateId, owner.currency)
+    let account = this.#accounts.get(key)
+    if (account === undefined) {
+      const stored = this.#state.accounts.get(key)
+      if (stored === undefined) throw new CorruptData('ACCOUNT_MISSING', `no account ${key} to post to`)
+      account = { owner, created: false, versionBefore: stored.version, ...stored, touched: false }
+      this.#accounts.set(key, account)
+    }
+    account.balanceMinor = balanceMinor
+    account.version += 1n
+    account.touched = true
+    return account.version
+  }
+
+  accountWrites(): AccountWrite[] {
+    const rows: AccountWrite[] = []
+    for (const account of this.#accounts.values()) {
+      if (!account.touched) continue
+      const { owner, created, versionBefore, version, balanceMinor, overdraftLimitMinor } = account
+      rows.push({ ...owner, created, versionBefore, version, balanceMinor, overdraftLimitMinor })
+    }
+    return rows
+  }
+}
+
+export function ownerOf(command: Command, currency: string): AccountOwner {
+  const { aggregateId, tenantId, businessKey, bucket } = command
+  return { aggregateId, tenantId, businessKey, currency, bucket }
+}
+
+const EXTERNAL_OWNERS_MAX = 10_000
+const externalOwners = new Map<string, AccountOwner>()
+
+/** The counter account of a command's bucket. Derived by hash, so a bounded memory of past answers is kept. */
+export function externalOwnerOf(tenantId: TenantId, bucket: number, currency: string): AccountOwner {
+  const cacheKey = `${bucket}/${currency}/${tenantId}`
+  const known = externalOwners.get(cacheKey)
+  if (known !== undefined) return known
+  const businessKey = externalKeyOf(bucket)
+  const owner = { aggregateId: aggregateIdOf(tenantId, businessKey), tenantId, businessKey, currency, bucket }
+  if (externalOwners.size >= EXTERNAL_OWNERS_MAX) externalOwners.clear()
+  externalOwners.set(cacheKey, owner)
+  return owner
+}
