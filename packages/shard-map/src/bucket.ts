@@ -1,0 +1,45 @@
+import { ShardMapError } from './errors.ts'
+import { murmur2 } from './murmur2.ts'
+
+/** The largest number of partitions one topic is laid out for. */
+const BUCKET_COUNT_MAX = 1 << 20
+
+/**
+ * The bucket (= Kafka partition) of a business key: murmur2 of the UTF-8 bytes of `tenantId/businessKey`, sign bit cleared, modulo
+ * bucketCount (RTE-1). Any producer that sets `routingKeyOf(...)` as the message key and uses the default partitioner agrees.
+ * @throws ShardMapError KEY_PART_INVALID, BUCKET_COUNT_INVALID
+ */
+export function bucketOf(tenantId: string, businessKey: string, bucketCount: number): number {
+  return bucketOfKey(routingKeyOf(tenantId, businessKey), bucketCount)
+}
+
+/**
+ * The message key that carries a command to its bucket: `tenantId/businessKey`. A tenant may not contain a slash, or two
+ * pairs could make one key.
+ * @throws ShardMapError KEY_PART_INVALID
+ */
+export function routingKeyOf(tenantId: string, businessKey: string): string {
+  if (tenantId === '' || tenantId.includes('/')) {
+    throw new ShardMapError('KEY_PART_INVALID', `a tenant id must be non-empty and without a slash, got ${JSON.stringify(tenantId)}`)
+  }
+  if (businessKey === '') throw new ShardMapError('KEY_PART_INVALID', 'a business key must be non-empty')
+  return `${tenantId}/${businessKey}`
+}
+
+/**
+ * The bucket of a ready message key. Text is taken as UTF-8; bytes are taken as they are, which is the fast path for a
+ * consumer that checks the key a message came with.
+ * @throws ShardMapError BUCKET_COUNT_INVALID
+ */
+export function bucketOfKey(key: Uint8Array | string, bucketCount: number): number {
+  requireBucketCount(bucketCount)
+  const bytes = typeof key === 'string' ? Buffer.from(key, 'utf8') : key
+  return (murmur2(bytes) & 0x7fffffff) % bucketCount
+}
+
+/** @throws ShardMapError BUCKET_COUNT_INVALID unless the count is an integer from 1 to 1,048,576. */
+export function requireBucketCount(bucketCount: number): void {
+  if (!Number.isInteger(bucketCount) || bucketCount < 1 || bucketCount > BUCKET_COUNT_MAX) {
+    throw new ShardMapError('BUCKET_COUNT_INVALID', `bucket count must be an integer from 1 to ${BUCKET_COUNT_MAX}, got ${bucketCount}`)
+  }
+}

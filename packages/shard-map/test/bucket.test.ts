@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { bucketOf, bucketOfKey, murmur2, routingKeyOf, ShardMapError } from '../src/index.ts'
+
+interface Vectors {
+  readonly partitionCounts: readonly number[]
+  readonly vectors: readonly (readonly [key: string, hash: number, partitions: readonly number[]])[]
+}
+
+const VECTORS = JSON.parse(readFileSync(new URL('./vectors/murmur2.json', import.meta.url), 'utf8')) as Vectors
+
+describe('buckets', () => {
+  it('[RTE-1] murmur2 equals the Java client on every vector', () => {
+    expect(VECTORS.vectors.length).toBeGreaterThan(500)
+    const wrong = VECTORS.vectors.filter(([key, hash]) => murmur2(Buffer.from(key, 'utf8')) !== hash)
+    expect(wrong).toEqual([])
+  })
+
+  it('[RTE-1] a bucket equals the partition that the Java producer chooses, for text and for bytes', () => {
+    const wrong = VECTORS.vectors.flatMap(([key, , partitions]) =>
+      VECTORS.partitionCounts.flatMap((count, at) => {
+        const got = [bucketOfKey(key, count), bucketOfKey(Buffer.from(key, 'utf8'), count), bucketOfKey(new TextEncoder().encode(key), count)]
+        return got.every((bucket) => bucket === partitions[at]) ? [] : [{ key, count, got }]
+      }),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('[RTE-1] the business key and the tenant decide together', () => {
+    expect(bucketOf('bank', 'account-1', 64)).toBe(bucketOfKey('bank/account-1', 64))
+    expect(routingKeyOf('bank', 'a/b')).toBe('bank/a/b')
+  })
+
+  it.each([['', 'a'], ['a/b', 'c'], ['a', '']])('[RTE-2] tenant %j with key %j makes no routing key', (tenant, key) => {
+    expect(() => bucketOf(tenant, key, 64)).toThrow(expect.objectContaining({ code: 'KEY_PART_INVALID' }))
+  })
+
+  it.each([0, -1, 1.5, Number.NaN, 1 << 21])('refuses %d buckets', (count) => {
+    expect(() => bucketOfKey('a', count)).toThrow(ShardMapError)
+  })
+
+  it('spreads keys evenly over 64 buckets', () => {
+    const counts = new Array<number>(64).fill(0)
+    for (let at = 0; at < 64_000; at++) {
+      const bucket = bucketOf('bank', `account-${at}`, 64)
+      counts[bucket] = (counts[bucket] ?? 0) + 1
+    }
+    expect(Math.min(...counts)).toBeGreaterThan(850)
+    expect(Math.max(...counts)).toBeLessThan(1150)
+  })
+})
