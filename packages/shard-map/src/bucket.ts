@@ -1,3 +1,4 @@
+import { routingKey } from '@onceledger/core'
 import { ShardMapError } from './errors.ts'
 import { murmur2 } from './murmur2.ts'
 
@@ -6,24 +7,11 @@ const BUCKET_COUNT_MAX = 1 << 20
 
 /**
  * The bucket (= Kafka partition) of a business key: murmur2 of the UTF-8 bytes of `tenantId/businessKey`, sign bit cleared, modulo
- * bucketCount (RTE-1). Any producer that sets `routingKeyOf(...)` as the message key and uses the default partitioner agrees.
- * @throws ShardMapError KEY_PART_INVALID, BUCKET_COUNT_INVALID
+ * bucketCount (RTE-1). Any producer that sets core's `routingKey(...)` as the message key and uses the default partitioner agrees.
+ * @throws ShardMapError BUCKET_COUNT_INVALID
  */
 export function bucketOf(tenantId: string, businessKey: string, bucketCount: number): number {
-  return bucketOfKey(routingKeyOf(tenantId, businessKey), bucketCount)
-}
-
-/**
- * The message key that carries a command to its bucket: `tenantId/businessKey`. A tenant may not contain a slash, or two
- * pairs could make one key.
- * @throws ShardMapError KEY_PART_INVALID
- */
-export function routingKeyOf(tenantId: string, businessKey: string): string {
-  if (tenantId === '' || tenantId.includes('/')) {
-    throw new ShardMapError('KEY_PART_INVALID', `a tenant id must be non-empty and without a slash, got ${JSON.stringify(tenantId)}`)
-  }
-  if (businessKey === '') throw new ShardMapError('KEY_PART_INVALID', 'a business key must be non-empty')
-  return `${tenantId}/${businessKey}`
+  return bucketOfKey(routingKey(tenantId, businessKey), bucketCount)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { bucketOf, bucketOfKey, murmur2, routingKeyOf, ShardMapError } from '../src/index.ts'
+import { bucketOf, bucketOfKey, murmur2, ShardMapError } from '../src/index.ts'
 
 interface Vectors {
   readonly partitionCounts: readonly number[]
@@ -28,11 +28,7 @@ describe('buckets', () => {
 
   it('[RTE-1] the business key and the tenant decide together', () => {
     expect(bucketOf('bank', 'account-1', 64)).toBe(bucketOfKey('bank/account-1', 64))
-    expect(routingKeyOf('bank', 'a/b')).toBe('bank/a/b')
-  })
-
-  it.each([['', 'a'], ['a/b', 'c'], ['a', '']])('[RTE-2] tenant %j with key %j makes no routing key', (tenant, key) => {
-    expect(() => bucketOf(tenant, key, 64)).toThrow(expect.objectContaining({ code: 'KEY_PART_INVALID' }))
+    expect(bucketOf('bank', '账户', 64)).toBe(bucketOfKey(Buffer.from('bank/账户', 'utf8'), 64))
   })
 
   it.each([0, -1, 1.5, Number.NaN, 1 << 21])('refuses %d buckets', (count) => {
