@@ -1,0 +1,39 @@
+import { Bug, type RejectionReason } from '@onceledger/core'
+
+/** Small integers that stand for verdicts and reasons in rows. Never reused: stored rows carry them for ever. */
+const VERDICTS = { APPLIED: 1, REJECTED: 2, DUPLICATE: 3, CONFLICT: 4 } as const
+const REASONS: Readonly<Record<RejectionReason, number>> = {
+  ACCOUNT_NOT_FOUND: 1,
+  ACCOUNT_EXISTS: 2,
+  INSUFFICIENT_FUNDS: 3,
+  BALANCE_OVERFLOW: 4,
+  TARGET_NOT_FOUND: 5,
+  TARGET_NOT_REVERSIBLE: 6,
+  ALREADY_REVERSED: 7,
+}
+
+export type StoredVerdict = keyof typeof VERDICTS
+
+const verdictByCode = new Map(Object.entries(VERDICTS).map(([name, code]) => [code as number, name as StoredVerdict]))
+const reasonByCode = new Map(Object.entries(REASONS).map(([name, code]) => [code, name as RejectionReason]))
+
+export function verdictCode(verdict: StoredVerdict): number {
+  return VERDICTS[verdict]
+}
+
+export function verdictFromCode(code: number): StoredVerdict {
+  const verdict = verdictByCode.get(code)
+  if (verdict === undefined) throw new Bug(`stored verdict ${code} is unknown to this release`)
+  return verdict
+}
+
+export function reasonCode(reason: RejectionReason | null): number {
+  return reason === null ? 0 : REASONS[reason]
+}
+
+export function reasonFromCode(code: number): RejectionReason | null {
+  if (code === 0) return null
+  const reason = reasonByCode.get(code)
+  if (reason === undefined) throw new Bug(`stored reason ${code} is unknown to this release`)
+  return reason
+}

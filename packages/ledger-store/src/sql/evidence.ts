@@ -1,0 +1,48 @@
+import { type AuditWrite, type ParkedWrite, recordDigest } from '@onceledger/core'
+import type { Names } from '../names.ts'
+import { bytesLiteral, hexLiteral, idLiteral, textLiteral, utf8Literal } from './literal.ts'
+
+const DETAIL_CHARACTERS_MAX = 1_000
+/** A refusal that may end by itself is worth another look after this long. */
+const RETRY_AFTER_US = 60_000_000n
+
+/** The same evidence seen again counts on its row and keeps the first position; nothing is lost by the upsert. */
+export function insertAudits(rows: readonly AuditWrite[], names: Names, nowUs: bigint): string {
+  const values = rows.map(({ command, kind, firstDigest, firstContractVersion, firstOperation }) => {
+    const { topic, partition, offset } = command.record.position
+    const operationId = command.operationId === null ? "x''" : idLiteral(command.operationId)
+    return (
+      `('${kind}',${names.tenantNo(command.tenantId)},${names.consumerNo(command.contract.consumer)},${hexLiteral(command.aggregateId)},` +
+      `${idLiteral(command.eventId)},${hexLiteral(command.digest)},${names.operationTypeNo(command.contract.name) ?? 0},` +
+      `${command.contract.version},${operationId},${textLiteral(command.businessKey)},${utf8Literal(JSON.stringify(command.intent))},` +
+      `${firstOperation === null ? 'NULL' : textLiteral(firstOperation)},${firstContractVersion},` +
+      `${firstDigest === null ? 'NULL' : hexLiteral(firstDigest)},${textLiteral(topic)},${partition},${offset},${nowUs},${nowUs})`
+    )
+  })
+  return `INSERT INTO conflict_audit (kind, tenant_no, consumer_no, aggregate_id, event_id, digest, operation_type_no,
+      contract_version, operation_id, business_key, intent,
+      first_operation, first_contract_version,
+      first_digest, topic, partition_no, source_offset, recorded_at, last_seen_at)
+    VALUES ${values.join(',')} AS seen
+    ON DUPLICATE KEY UPDATE
+      last_seen_at = seen.last_seen_at,
+      seen_count = conflict_audit.seen_count + 1`
+}
+
+/** A message at its position is parked once: met again (a redelivery), its row counts the attempt. A recreated topic's is another message. */
+export function insertParked(rows: readonly ParkedWrite[], nowUs: bigint): string {
+  const values = rows.map(({ record, tenantId, reason, detail, retryable }) => {
+    const { topic, partition, offset } = record.position
+    const headers = JSON.stringify(record.headers.map(([name, value]) => [name, Buffer.from(value).toString('base64')]))
+    return (
+      `(${textLiteral(topic)},${partition},${offset},${bytesLiteral(recordDigest(record))},${textLiteral(reason)},${utf8Literal(detail.slice(0, DETAIL_CHARACTERS_MAX).toWellFormed())},` +
+      `${tenantId === null ? 'NULL' : textLiteral(tenantId)},${retryable ? 1 : 0},${retryable ? nowUs + RETRY_AFTER_US : 'NULL'},` +
+      `${bytesLiteral(record.key)},${bytesLiteral(record.value)},${textLiteral(headers)},${record.timestampMs},${nowUs})`
+    )
+  })
+  return `INSERT INTO parked (topic, partition_no, source_offset, record_digest, reason, detail,
+      tenant_id, retryable, retry_at,
+      record_key, record_value, headers, record_time, parked_at)
+    VALUES ${values.join(',')}
+    ON DUPLICATE KEY UPDATE attempts = attempts + 1`
+}

@@ -1,0 +1,59 @@
+import type { BatchWrites, Command, Judgement, Verdict } from '@onceledger/core'
+import type { BatchSource } from './batch.ts'
+import type { Names } from './names.ts'
+import type { AppliedOffset } from './sql/fence.ts'
+import { guardRowCount, insertOffset, type OffsetAdvance, updateOffset, type VerdictTally } from './sql/fence.ts'
+import { insertAccounts, updateAccounts } from './sql/account.ts'
+import { insertAudits, insertParked } from './sql/evidence.ts'
+import { insertEvents, insertPostings } from './sql/inbox.ts'
+import { insertOperations, insertReversals } from './sql/operation.ts'
+
+/**
+ * The statements that write a batch's rows, in a fixed order of tables and with rows sorted by key, so that two transactions never
+ * wait for each other in a circle. They are plain inserts: whatever stands already makes them fail, and with them the packet.
+ */
+export function rowStatements(writes: BatchWrites, names: Names, nowUs: bigint): string[] {
+  const statements: string[] = []
+  const accounts = sorted(writes.accounts, (row) => row.aggregateId + row.currency)
+  const created = accounts.filter((row) => row.created)
+  const changed = accounts.filter((row) => !row.created)
+  if (created.length > 0) statements.push(insertAccounts(created, names))
+  if (changed.length > 0) statements.push(updateAccounts(changed), guardRowCount(changed.length))
+  if (writes.operations.length > 0) statements.push(insertOperations(sorted(writes.operations, operationSortKey), names))
+  if (writes.reversals.length > 0) statements.push(insertReversals(sorted(writes.reversals, operationSortKey), names))
+  if (writes.postings.length > 0) statements.push(insertPostings(writes.postings, names))
+  if (writes.events.length > 0) statements.push(insertEvents(sorted(writes.events, eventSortKey), names, nowUs))
+  if (writes.audits.length > 0) statements.push(insertAudits(writes.audits, names, nowUs))
+  if (writes.parked.length > 0) statements.push(insertParked(writes.parked, nowUs))
+  return statements
+}
+
+/** Moves the partition's offset in the same transaction (ADJ-8); a redelivery never moves it back. */
+export function offsetStatements(source: BatchSource, stored: AppliedOffset | null, judgements: readonly Judgement[], nowUs: bigint): string[] {
+  if (stored !== null && source.nextOffset <= stored.nextOffset) return []
+  const { topic, partition, nextOffset, lastDigestHex } = source
+  const advance: OffsetAdvance = { topic, partition, nextOffset, lastDigestHex, tally: tallyOf(judgements), nowUs }
+  return stored === null ? [insertOffset(advance)] : [updateOffset(advance), guardRowCount(1)]
+}
+
+function tallyOf(judgements: readonly Judgement[]): VerdictTally {
+  const counts: Record<Verdict, number> = { APPLIED: 0, DUPLICATE: 0, CONFLICT: 0, REJECTED: 0, PARKED: 0 }
+  for (const { verdict } of judgements) counts[verdict]++
+  const { APPLIED: applied, DUPLICATE: duplicate, CONFLICT: conflict, REJECTED: rejected, PARKED: parked } = counts
+  return { applied, duplicate, conflict, rejected, parked }
+}
+
+function operationSortKey({ command }: { command: Command }): string {
+  return `${command.contract.name}/${command.operationId}`
+}
+
+function eventSortKey({ command }: { command: Command }): string {
+  return `${command.contract.consumer}/${command.eventId}`
+}
+
+function sorted<T>(rows: readonly T[], keyOf: (row: T) => string): T[] {
+  return rows
+    .map((row) => ({ row, key: keyOf(row) }))
+    .sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0))
+    .map(({ row }) => row)
+}
