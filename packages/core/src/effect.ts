@@ -56,7 +56,8 @@ function reverse(sheet: Sheet, command: Command): EffectOutcome {
   const target = sheet.operation(targetKey)
   if (target === undefined) return refuse('TARGET_NOT_FOUND')
   const { verdict, currency, amountMinor } = target.result
-  if (verdict !== 'APPLIED' || amountMinor === 0n || currency === null || targetType === command.contract.name) return refuse('TARGET_NOT_REVERSIBLE')
+  const reversible = verdict === 'APPLIED' && amountMinor !== 0n && targetType !== command.contract.name
+  if (!reversible || currency !== field(command, 'currency')) return refuse('TARGET_NOT_REVERSIBLE')
   if (sheet.isReversed(targetKey)) return refuse('ALREADY_REVERSED')
   const outcome = post(sheet, command, currency, -amountMinor, false)
   if (outcome.applied) {

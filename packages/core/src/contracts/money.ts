@@ -86,7 +86,7 @@ const openV1: Contract = {
   data: z.object({ currency: currencyField, overdraftLimit: limitField }),
 }
 
-/** Undoes one applied operation of the same business key, once, in full. */
+/** Undoes one applied operation of the same business key and currency, once, in full. */
 const reverseV1: Contract = {
   ...JUDGED_BY_OPERATION,
   name: 'reverse',
@@ -95,6 +95,7 @@ const reverseV1: Contract = {
   data: z.object({
     targetType: referenceField.describe('Contract name of the operation to reverse, for instance `deposit`.'),
     targetOperationId: referenceField.describe('operation_id of the operation to reverse.'),
+    currency: currencyField,
   }),
 }
 
