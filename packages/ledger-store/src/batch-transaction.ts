@@ -3,7 +3,7 @@ import { type Batch, type BatchOutcome, type BatchSource, commandsOf } from './b
 import type { Names } from './names.ts'
 import { beginAndRead, type LockedState, type ReadMode } from './read-state.ts'
 import type { Session, ShardDatabase } from './session.ts'
-import { offsetStatements, rowStatements } from './write-batch.ts'
+import { type BatchStatements, batchStatements } from './write-batch.ts'
 
 /** Points at which a test may end the process; a running service passes `NO_FAILPOINTS`. */
 export const STORE_FAILPOINTS = ['store.inside-batch', 'store.before-commit', 'store.after-commit'] as const
@@ -74,10 +74,8 @@ async function judgeAndCommit(context: BatchContext, session: Session, batch: Ba
   return { kind: 'committed', judgements, nextOffset: batch.source.nextOffset }
 }
 
-interface JudgedBatch {
+interface JudgedBatch extends BatchStatements {
   readonly judgements: readonly Judgement[]
-  readonly rows: readonly string[]
-  readonly offset: readonly string[]
 }
 
 /** Pure but for the clock. @throws JudgementFailed */
@@ -88,11 +86,8 @@ function judge(context: BatchContext, batch: Batch, state: LockedState): JudgedB
     const refused = batch.items.flatMap((item) => (item.kind === 'refused' ? [item.parked] : []))
     const judgements = inOrderOfItems(batch, judged.judgements)
     const writes = { ...judged.writes, parked: [...judged.writes.parked, ...refused] }
-    return {
-      judgements,
-      rows: rowStatements(writes, context.names, nowUs),
-      offset: offsetStatements(batch.source, state.offset, judgements, nowUs),
-    }
+    const { names } = context
+    return { judgements, ...batchStatements({ writes, source: batch.source, stored: state.offset, judgements, names, nowUs }) }
   } catch (error) {
     throw new JudgementFailed(error)
   }

@@ -8,11 +8,33 @@ import { insertAudits, insertParked } from './sql/evidence.ts'
 import { insertEvents, insertPostings } from './sql/inbox.ts'
 import { insertOperations, insertReversals } from './sql/operation.ts'
 
+export interface BatchToWrite {
+  readonly writes: BatchWrites
+  readonly source: BatchSource
+  /** The applied offset as locked by this transaction. */
+  readonly stored: AppliedOffset | null
+  /** One for each message, for the exact tally beside the offset. */
+  readonly judgements: readonly Judgement[]
+  readonly names: Names
+  readonly nowUs: bigint
+}
+
+export interface BatchStatements {
+  readonly rows: readonly string[]
+  readonly offset: readonly string[]
+}
+
+/** Everything that a judged batch writes, between START TRANSACTION and COMMIT. */
+export function batchStatements(batch: BatchToWrite): BatchStatements {
+  const { writes, source, stored, judgements, names, nowUs } = batch
+  return { rows: rowStatements(writes, names, nowUs), offset: offsetStatements(source, stored, judgements, nowUs) }
+}
+
 /**
  * The statements that write a batch's rows, in a fixed order of tables and with rows sorted by key, so that two transactions never
  * wait for each other in a circle. They are plain inserts: whatever stands already makes them fail, and with them the packet.
  */
-export function rowStatements(writes: BatchWrites, names: Names, nowUs: bigint): string[] {
+function rowStatements(writes: BatchWrites, names: Names, nowUs: bigint): string[] {
   const statements: string[] = []
   const accounts = sorted(writes.accounts, (row) => row.aggregateId + row.currency)
   const created = accounts.filter((row) => row.created)
@@ -29,7 +51,7 @@ export function rowStatements(writes: BatchWrites, names: Names, nowUs: bigint):
 }
 
 /** Moves the partition's offset in the same transaction (ADJ-8); a redelivery never moves it back. */
-export function offsetStatements(source: BatchSource, stored: AppliedOffset | null, judgements: readonly Judgement[], nowUs: bigint): string[] {
+function offsetStatements(source: BatchSource, stored: AppliedOffset | null, judgements: readonly Judgement[], nowUs: bigint): string[] {
   if (stored !== null && source.nextOffset <= stored.nextOffset) return []
   const { topic, partition, nextOffset, lastDigestHex } = source
   const advance: OffsetAdvance = { topic, partition, nextOffset, lastDigestHex, tally: tallyOf(judgements), nowUs }
