@@ -40,7 +40,8 @@ async function main(): Promise<number> {
   const [command, argument] = positionals;
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => interrupted.abort());
+    // Not `once`: npm and pnpm hand a Ctrl-C on that the terminal has already delivered.
+    process.on(signal, () => interrupted.abort());
   }
   const run = commands({
     dir: stackFolder(process.env, undefined),
