@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Kafka, logLevel } from 'kafkajs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import {
   type CommandConsumer,
@@ -10,12 +11,15 @@ import {
   type HandleOutcome,
   type PartitionBatch,
   type PartitionState,
-} from '../../packages/command-log/src/index.ts'
-import { recordDigest, type SourceRecord } from '../../packages/core/src/index.ts'
+} from '@onceledger/command-log'
+import { recordDigest, type SourceRecord } from '@onceledger/core'
 
 const BROKERS = (process.env.ONCELEDGER_KAFKA_BROKERS ?? '').split(',').filter((broker) => broker !== '')
 const CONNECTION = { brokers: BROKERS, clientId: 'command-log-test' }
 const TIMEOUT_MS = 60_000
+
+/** What only a test does to a log: transactions, and removing records as retention would. */
+const kafka = new Kafka({ ...CONNECTION, brokers: [...BROKERS], logLevel: logLevel.NOTHING, retry: { retries: 10, initialRetryTime: 100 } })
 
 const admin = createLogAdmin(CONNECTION)
 const producer = createCommandProducer(CONNECTION)
@@ -39,6 +43,27 @@ async function newTopic(partitions: number): Promise<string> {
 
 function valuesOf(partition: number, from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, at) => `${partition}:${from + at}`)
+}
+
+async function removeBefore(topic: string, partition: number, offset: string): Promise<void> {
+  const raw = kafka.admin()
+  await raw.connect()
+  // kafkajs does not load the topic's metadata for the next call by itself.
+  await raw.fetchTopicOffsets(topic)
+  await raw.deleteTopicRecords({ topic, partitions: [{ partition, offset }] })
+  await raw.disconnect()
+}
+
+/** Each transaction leaves a marker behind, which takes an offset; an aborted one leaves its records too. */
+async function appendTransactions(topic: string, values: readonly string[]): Promise<void> {
+  const raw = kafka.producer({ transactionalId: randomUUID(), maxInFlightRequests: 1, idempotent: true })
+  await raw.connect()
+  for (const value of values) {
+    const transaction = await raw.transaction()
+    await transaction.send({ topic, messages: [{ partition: 0, value }] })
+    await (value.startsWith('aborted') ? transaction.abort() : transaction.commit())
+  }
+  await raw.disconnect()
 }
 
 async function append(topic: string, partition: number, values: readonly string[]): Promise<void> {
@@ -212,6 +237,39 @@ describe('command consumer', { timeout: TIMEOUT_MS }, () => {
     await until('broken', () => store.stateOf(0)?.state === 'broken')
     expect(store.stateOf(0)?.reason).toContain('BEYOND_END')
     expect(store.total).toBe(0)
+  })
+
+  it('[ADJ-8] unread records that retention removed break the partition; a removed applied one does not', async () => {
+    const topic = await newTopic(2)
+    const store = new Store()
+    const first = await join(topic, store)
+    await Promise.all([0, 1].map((p) => append(topic, p, valuesOf(p, 0, 10))))
+    await until('all records handled', () => store.total >= 20)
+    await first.stop({ timeoutMs: 5000 })
+    await Promise.all([0, 1].map((p) => append(topic, p, valuesOf(p, 10, 20))))
+    await removeBefore(topic, 0, '11')
+    await removeBefore(topic, 1, '10')
+    await join(topic, store)
+    await until('broken', () => store.stateOf(0)?.state === 'broken')
+    await until('the other goes on', () => store.of(1).length === 20)
+    expect(store.stateOf(0)?.reason).toContain('LOST_BY_RETENTION')
+    expect(store.of(0)).toEqual(valuesOf(0, 0, 10))
+    expect(store.of(1)).toEqual(valuesOf(1, 0, 20))
+  })
+
+  it('[ADJ-8] holes in the offsets, as transactions leave them, are read over, and over a restart too', async () => {
+    const topic = await newTopic(1)
+    const store = new Store()
+    const first = await join(topic, store)
+    await appendTransactions(topic, ['a', 'aborted 1', 'b'])
+    await until('two committed', () => store.total >= 2)
+    await first.stop({ timeoutMs: 5000 })
+    await appendTransactions(topic, ['aborted 2', 'c', 'd', 'aborted 3'])
+    await join(topic, store)
+    await until('two more committed', () => store.total >= 4)
+    await appendTransactions(topic, ['e'])
+    await until('one more committed', () => store.total >= 5)
+    expect(store.of(0)).toEqual(['a', 'b', 'c', 'd', 'e'])
   })
 
   it('[ADJ-8] a restart goes on where the database stopped, not where Kafka thinks', async () => {

@@ -17,8 +17,8 @@ export interface BatchRunnerOptions {
   readonly limits: BatchLimits
   readonly handle: (batch: PartitionBatch, signal: AbortSignal) => Promise<HandleOutcome>
   readonly onDone: (lane: PartitionLane) => void
-  /** The lane waited long enough. */
-  readonly onReady: (lane: PartitionLane) => void
+  /** A lane begins to wait, or has waited long enough. */
+  readonly onWaiting: () => void
   readonly onSeek: (lane: PartitionLane, outcome: HandleOutcome & { readonly kind: 'seek' }) => void
   readonly reporter: LaneReporter
   readonly logger: CommandLogLogger
@@ -141,9 +141,10 @@ export class BatchRunner {
     const cancel = this.#options.timers.after(Math.max(0, delayMs), () => {
       lane.signal.removeEventListener('abort', cancel)
       lane.backingOff = false
-      this.#options.onReady(lane)
+      this.#options.onWaiting()
       this.pump()
     })
     lane.signal.addEventListener('abort', cancel)
+    this.#options.onWaiting()
   }
 }

@@ -62,30 +62,26 @@ function planAt(nextOffset: bigint, lastDigest: Uint8Array | null, { low, high }
   if (lastDigest === null || nextOffset === 0n) {
     return { kind: 'read', position: nextOffset, fetchFrom: nextOffset, verifyDigest: null, warning: null }
   }
-  if (nextOffset === low) return { kind: 'read', position: nextOffset, fetchFrom: nextOffset, verifyDigest: null, warning: unverifiable(nextOffset) }
+  if (nextOffset === low) {
+    const warning = `the last applied record was removed by retention; going on at offset ${nextOffset} unverified`
+    return { kind: 'read', position: nextOffset, fetchFrom: nextOffset, verifyDigest: null, warning }
+  }
   return { kind: 'read', position: nextOffset, fetchFrom: nextOffset - 1n, verifyDigest: lastDigest, warning: null }
 }
 
 /**
- * Compares the first record that came from `position - 1` with the digest of the last applied record.
- * @param low the start of the log, asked for only when the record is not the expected one.
- * @returns a warning to log, or null, or the break.
+ * Compares the first record that was read at `position - 1` with the digest of the last applied record.
+ * @returns null if they agree.
  */
-export function verifyLast(position: bigint, digest: Uint8Array, first: SourceRecord, low: bigint | null): ChainBreak | string | null {
+export function verifyLast(position: bigint, digest: Uint8Array, first: SourceRecord): ChainBreak | null {
   const expectedOffset = position - 1n
-  if (first.position.offset === expectedOffset) {
-    if (recordDigest(first).equals(digest)) return null
-    return broken('DIGEST_MISMATCH', `the record at offset ${expectedOffset} is not the one that was applied: the topic was created again`)
+  if (first.position.offset !== expectedOffset) {
+    return broken('RECORD_MISSING', `there is no record at offset ${expectedOffset}, the last applied one; the next is at ${first.position.offset}`)
   }
-  if (low !== null && low > position) return broken('LOST_BY_RETENTION', `next offset ${position} lies before the start ${low}`)
-  if (low === position) return unverifiable(position)
-  return broken('RECORD_MISSING', `the last applied record at offset ${expectedOffset} is not in the log; the first one found is ${first.position.offset}`)
+  if (recordDigest(first).equals(digest)) return null
+  return broken('DIGEST_MISMATCH', `the record at offset ${expectedOffset} is not the one that was applied: the topic was created again`)
 }
 
 export function broken(code: ChainBreakCode, reason: string): ChainBreak {
   return { kind: 'broken', code, reason }
-}
-
-function unverifiable(position: bigint): string {
-  return `the last applied record was removed by retention; going on at offset ${position} unverified`
 }

@@ -5,7 +5,7 @@ import type { PartitionState } from './lane.ts'
 import { type CommandLogLogger, type CommandLogMetrics, SILENT_LOGGER, SILENT_METRICS } from './observer.ts'
 import { SYSTEM_TIMERS, type Timers } from './timers.ts'
 
-/** How much may be taken at once and held in memory. */
+/** How much may be taken at once and held in memory. Bytes are those of key and value and 512 for the rest of a record. */
 export interface ConsumerLimits {
   /** Records of one batch. Default 1,000. */
   readonly maxBatchRecords: number

@@ -5,11 +5,11 @@ import { GroupOffsets } from './group-offsets.ts'
 import { ownedPartitionsAssigner } from './kafka-assigner.ts'
 import { createKafka, RETRY } from './kafka-client.ts'
 import { KafkaControl } from './kafka-control.ts'
-import { sourceRecordOf } from './kafka-record.ts'
+import { fetchedOffsetOf, sourceRecordsOf } from './kafka-record.ts'
 import { PartitionDesk, type PartitionStats } from './partition-desk.ts'
 import { settlesWithin } from './timers.ts'
 
-const HIGH_WATERMARK_REFRESH_MS = 5000
+const BOUNDS_REFRESH_MS = 5000
 const DISCONNECT_TIMEOUT_MS = 10_000
 
 /** A member of a shard's consumer group. */
@@ -66,14 +66,12 @@ export function createCommandConsumer(given: ConsumerOptions): CommandConsumer {
   let stopping: Promise<void> | null = null
 
   async function eachBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
-    const firstOffset = batch.firstOffset()
-    if (firstOffset === null) return
     const accepted = await desk.accept({
       partition: batch.partition,
-      firstOffset: BigInt(firstOffset),
+      fetchedOffset: fetchedOffsetOf(batch),
       lastOffset: BigInt(batch.lastOffset()),
       highWatermark: BigInt(batch.highWatermark),
-      records: batch.messages.map((message) => sourceRecordOf(topic, batch.partition, message)),
+      records: sourceRecordsOf(topic, batch.partition, batch.messages),
     })
     if (accepted) resolveOffset(batch.lastOffset())
   }
@@ -99,13 +97,13 @@ export function createCommandConsumer(given: ConsumerOptions): CommandConsumer {
     })
   }
 
-  function refreshHighWatermarks(): void {
-    cancelRefresh = timers.after(HIGH_WATERMARK_REFRESH_MS, () => {
+  function refreshBounds(): void {
+    cancelRefresh = timers.after(BOUNDS_REFRESH_MS, () => {
       desk
-        .refreshHighWatermarks()
+        .refreshBounds()
         .catch((error: unknown) => logger.debug('the ends of the log are unknown', { error: describeError(error) }))
         .finally(() => {
-          if (stopping === null) refreshHighWatermarks()
+          if (stopping === null) refreshBounds()
         })
     })
   }
@@ -129,7 +127,7 @@ export function createCommandConsumer(given: ConsumerOptions): CommandConsumer {
       await end(error)
       throw error
     }
-    refreshHighWatermarks()
+    refreshBounds()
   }
 
   async function stop({ timeoutMs }: { readonly timeoutMs: number }): Promise<void> {

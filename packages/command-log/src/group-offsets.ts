@@ -43,12 +43,13 @@ export class GroupOffsets {
 
   /** Commits what is pending. Never rejects; one commit at a time. */
   async flush(): Promise<void> {
-    await this.#flushing
+    while (this.#flushing !== null) await this.#flushing
     if (this.#pending.size === 0) return
-    this.#flushing = this.#commit([...this.#pending])
+    this.#flushing = this.#commit([...this.#pending]).finally(() => {
+      this.#flushing = null
+    })
     this.#pending.clear()
     await this.#flushing
-    this.#flushing = null
   }
 
   async #commit(offsets: readonly (readonly [number, bigint])[]): Promise<void> {

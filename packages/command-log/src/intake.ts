@@ -1,5 +1,5 @@
 import type { SourceRecord } from '@onceledger/core'
-import { broken, type ChainBreak, verifyLast } from './chain.ts'
+import { broken, type ChainBreak, type LogBounds, verifyLast } from './chain.ts'
 import type { PartitionLane } from './lane.ts'
 import type { LaneReporter } from './lane-reporter.ts'
 import type { LogControl } from './log-control.ts'
@@ -8,10 +8,11 @@ import type { CommandLogLogger, CommandLogMetrics } from './observer.ts'
 /** The client resets a position that it cannot read on its own; so often is it put back before the partition counts as broken. */
 const MISPLACED_MAX = 5
 
-/** Records of one partition from one fetch. The offsets count whatever the client filtered out (transaction markers). */
+/** Records of one partition from one fetch. lastOffset counts whatever the client filtered out (transaction markers). */
 export interface Delivery {
   readonly partition: number
-  readonly firstOffset: bigint
+  /** The offset that the fetch asked for: it tells an answer to this lane's question from one to an older. */
+  readonly fetchedOffset: bigint
   readonly lastOffset: bigint
   readonly highWatermark: bigint
   readonly records: readonly SourceRecord[]
@@ -54,48 +55,70 @@ export class Intake {
     if (lane === undefined || !canFetch(lane)) return false
     if (this.queuedBytes() >= this.#options.limits.maxQueuedBytes) {
       this.#pauseAll()
-      this.#evictWaiting()
+      this.relieve()
       return false
     }
-    if (delivery.firstOffset !== lane.fetchPosition && !(await this.#gapIsHole(lane, delivery))) return false
+    if (delivery.fetchedOffset !== lane.fetchPosition) {
+      await this.#putBack(lane, delivery)
+      return false
+    }
     lane.misplaced = 0
     lane.highWatermark = delivery.highWatermark
-    if (lane.verifyDigest !== null && !(await this.#verify(lane, lane.verifyDigest, delivery))) return false
+    if (lane.verifyDigest !== null && !this.#verify(lane, lane.verifyDigest, delivery)) return false
     this.#take(lane, delivery)
     return true
   }
 
-  /** A gap is harmless only if nothing before the delivery was removed by retention: offsets may have holes. */
-  async #gapIsHole(lane: PartitionLane, delivery: Delivery): Promise<boolean> {
+  /**
+   * The delivery answers another question: it was fetched before a seek, or the client could not read the position and took another
+   * on its own. It is never taken, not even when it lies ahead: that would skip records.
+   */
+  async #putBack(lane: PartitionLane, delivery: Delivery): Promise<void> {
     const expected = lane.fetchPosition
     const { low, high } = await this.#options.control.bounds(lane.partition)
-    if (lane.fetchPosition !== expected || !canFetch(lane)) return false
-    if (delivery.firstOffset > expected) {
-      if (lane.phase === 'verifying' || low <= expected) return true
+    if (lane.fetchPosition !== expected || !canFetch(lane)) return
+    if (lane.phase === 'verifying' && low === lane.position) {
+      this.#options.logger.warn('the last applied record was removed by retention; going on unverified', { partition: lane.partition })
+      this.#run(lane)
+      lane.fetchPosition = lane.position
+    } else if (expected < low) {
       return this.#break(lane, broken('LOST_BY_RETENTION', `offset ${expected} lies before the start ${low} of the log`))
+    } else if (expected > high) {
+      return this.#break(lane, broken('BEYOND_END', `offset ${expected} lies beyond the end ${high} of the log`))
     }
-    if (expected > high) return this.#break(lane, broken('BEYOND_END', `offset ${expected} lies beyond the end ${high} of the log`))
     lane.misplaced += 1
     if (lane.misplaced > MISPLACED_MAX) {
-      return this.#break(lane, broken('POSITION_UNREADABLE', `reading at ${expected} delivered ${delivery.firstOffset} again and again`))
+      const reason = `reading at ${expected} was answered from ${delivery.fetchedOffset}, ${lane.misplaced} times in a row`
+      return this.#break(lane, broken('POSITION_UNREADABLE', reason))
     }
-    this.#options.control.seek(lane.partition, expected)
-    return false
+    this.#options.control.seek(lane.partition, lane.fetchPosition)
   }
 
-  async #verify(lane: PartitionLane, digest: Uint8Array, { records }: Delivery): Promise<boolean> {
+  /** A partition that fell behind retention is told even when nothing more arrives. */
+  noteBounds(lane: PartitionLane, { low, high }: LogBounds): void {
+    if (!canFetch(lane)) return
+    lane.highWatermark = high
+    if (low > lane.fetchPosition && low !== lane.position) {
+      this.#break(lane, broken('LOST_BY_RETENTION', `offset ${lane.fetchPosition} lies before the start ${low} of the log`))
+    }
+  }
+
+  #verify(lane: PartitionLane, digest: Uint8Array, { records }: Delivery): boolean {
     const first = records[0]
     if (first === undefined) return true
-    const { position } = lane
-    const low = first.position.offset === position - 1n ? null : (await this.#options.control.bounds(lane.partition)).low
-    if (lane.phase !== 'verifying' || lane.position !== position) return false
-    const verdict = verifyLast(position, digest, first, low)
-    if (verdict !== null && typeof verdict !== 'string') return this.#break(lane, verdict)
-    if (verdict !== null) this.#options.logger.warn(verdict, { partition: lane.partition })
+    const verdict = verifyLast(lane.position, digest, first)
+    if (verdict !== null) {
+      this.#break(lane, verdict)
+      return false
+    }
+    this.#run(lane)
+    return true
+  }
+
+  #run(lane: PartitionLane): void {
     lane.verifyDigest = null
     lane.phase = 'running'
     this.#options.reporter.report(lane, 'running')
-    return true
   }
 
   #take(lane: PartitionLane, delivery: Delivery): void {
@@ -110,13 +133,12 @@ export class Intake {
     this.#countQueued()
   }
 
-  #break(lane: PartitionLane, reason: ChainBreak): false {
+  #break(lane: PartitionLane, reason: ChainBreak): void {
     lane.phase = 'broken'
     lane.queue.clear()
     this.#pause([lane])
     this.#options.reporter.report(lane, 'broken', `${reason.code}: ${reason.reason}`)
     this.relieve()
-    return false
   }
 
   /** A partition that waits must not hold the room that the others need: its records are dropped and fetched again later. */
@@ -125,16 +147,21 @@ export class Intake {
       if (lane.phase !== 'running' || !lane.backingOff || lane.queue.length === 0) continue
       lane.queue.clear()
       lane.fetchPosition = lane.position
+      this.#pause([lane])
       this.#options.control.seek(lane.partition, lane.position)
     }
-    this.relieve()
   }
 
-  /** Lets paused partitions fetch again once their queues and the whole are well below the limits. */
+  /**
+   * Lets paused partitions fetch again once their queues and the whole are well below the limits. To be called whenever a queue
+   * shrank or a partition began or ended to wait.
+   */
   relieve(): void {
-    this.#countQueued()
     const { limits, control } = this.#options
-    if (this.queuedBytes() > (limits.maxQueuedBytes * 3) / 4) return
+    const enoughBytes = (limits.maxQueuedBytes * 3) / 4
+    if (this.queuedBytes() > enoughBytes) this.#evictWaiting()
+    this.#countQueued()
+    if (this.queuedBytes() > enoughBytes) return
     const resumable = [...this.#lanes.values()].filter(
       (lane) => lane.fetchPaused && !lane.backingOff && canFetch(lane) && lane.queue.length <= limits.maxQueuedRecords / 2,
     )

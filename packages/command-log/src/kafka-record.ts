@@ -1,17 +1,40 @@
-import type { SourceRecord } from '@onceledger/core'
+import { Bug, type SourceRecord } from '@onceledger/core'
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 
 const NO_HEADERS: SourceRecord['headers'] = []
 
-/** The message as the log holds it, as the core reads it: bytes stay bytes. */
-export function sourceRecordOf(topic: string, partition: number, message: KafkaMessage): SourceRecord {
-  return {
+/**
+ * The messages of one partition as the core reads them: bytes stay bytes. Keys and values are copied into one buffer, since kafkajs's are
+ * slices of the whole answer of a fetch: one waiting record would keep 8 MiB in memory.
+ */
+export function sourceRecordsOf(topic: string, partition: number, messages: readonly KafkaMessage[]): SourceRecord[] {
+  let sizeBytes = 0
+  for (const { key, value } of messages) sizeBytes += (key?.length ?? 0) + (value?.length ?? 0)
+  const slab = Buffer.allocUnsafeSlow(sizeBytes)
+  let end = 0
+  const copy = (bytes: Buffer | null): Buffer | null => {
+    if (bytes === null) return null
+    const start = end
+    end += bytes.copy(slab, start)
+    return slab.subarray(start, end)
+  }
+  return messages.map((message) => ({
     position: { topic, partition, offset: BigInt(message.offset) },
-    key: message.key,
-    value: message.value,
+    key: copy(message.key),
+    value: copy(message.value),
     headers: headersOf(message.headers),
     timestampMs: BigInt(message.timestamp),
-  }
+  }))
+}
+
+/**
+ * The offset that the fetch of a batch asked for. kafkajs 2.2.4 keeps it but leaves it out of its types, which is why its version is
+ * pinned; without it an answer from before a seek could not be told from one after.
+ * @throws Bug if kafkajs does not tell it.
+ */
+export function fetchedOffsetOf(batch: object): bigint {
+  if ('fetchedOffset' in batch && typeof batch.fetchedOffset === 'string') return BigInt(batch.fetchedOffset)
+  throw new Bug('this version of kafkajs does not tell the offset that a batch was fetched from')
 }
 
 /** A name given twice arrives as a list; the order between different names is the client's. */
@@ -20,9 +43,7 @@ function headersOf(headers: IHeaders | undefined): SourceRecord['headers'] {
   const pairs: [string, Uint8Array][] = []
   for (const name in headers) {
     const given = headers[name]
-    for (const value of Array.isArray(given) ? given : [given]) {
-      pairs.push([name, typeof value === 'string' ? Buffer.from(value, 'utf8') : (value ?? Buffer.alloc(0))])
-    }
+    for (const value of Array.isArray(given) ? given : [given]) pairs.push([name, Buffer.from(value ?? '')])
   }
   return pairs.length === 0 ? NO_HEADERS : pairs
 }

@@ -56,7 +56,7 @@ export class PartitionDesk {
         this.#intake.relieve()
         options.onFinished(lane.partition, lane.position)
       },
-      onReady: () => this.#intake.relieve(),
+      onWaiting: () => this.#intake.relieve(),
       onSeek: (lane, { nextOffset, lastDigest }) => this.#replace(lane, { kind: 'applied', nextOffset, lastDigest }),
     })
     this.#starter = new LaneStarter({ ...options, reporter: this.#reporter, idle: (partition) => this.#runner.idle(partition) })
@@ -115,11 +115,11 @@ export class PartitionDesk {
     }))
   }
 
-  /** Asks the log for its ends, so that the lag of a paused partition stays true. */
-  async refreshHighWatermarks(): Promise<void> {
+  /** Asks the log for its ends, so that the lag of a paused partition stays true and lost records are noticed. */
+  async refreshBounds(): Promise<void> {
     await Promise.all(
       [...this.#lanes.values()].map(async (lane) => {
-        lane.highWatermark = (await this.#options.control.bounds(lane.partition)).high
+        this.#intake.noteBounds(lane, await this.#options.control.bounds(lane.partition))
       }),
     )
   }
@@ -135,6 +135,7 @@ export class PartitionDesk {
     lane.queue.clear()
     lane.fetchPaused = true
     this.#options.control.pause([lane.partition])
+    this.#intake.relieve()
     this.#options.logger.warn('partition seeks to the position of the database', { partition: lane.partition, from: lane.position })
     void this.#seekLater(lane, start)
   }

@@ -1,7 +1,7 @@
 import type { SourceRecord } from '@onceledger/core'
 
-/** What a queued record costs besides its bytes: objects, offsets, headers. An estimate, so that empty records count too. */
-const RECORD_OVERHEAD_BYTES = 96
+/** What a queued record costs besides its key and value: its objects, two bigints, a few headers. Estimated for V8. */
+const RECORD_OVERHEAD_BYTES = 512
 const COMPACT_AFTER = 1024
 
 /** Bytes that a record is counted with against the limits. */
