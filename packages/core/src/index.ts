@@ -11,6 +11,8 @@ export {
 } from './contract.ts'
 export { MONEY_CONTRACTS } from './contracts/money.ts'
 export { type Intent, intentDigest } from './digest.ts'
+export { type Decoded, type DecodeOptions, decodeRecord } from './envelope/decode.ts'
+export { type CommandToSend, type EncodedCommand, encodeCommand } from './envelope/encode.ts'
 export { Bug, CorruptData, InvalidCommand } from './errors.ts'
 export {
   type AggregateId,

@@ -1,8 +1,8 @@
-import type { Command, Judgement } from '@onceledger/core'
+import { type Command, CorruptData, type Judgement } from '@onceledger/core'
 import { type Batch, type BatchItem, type BatchOutcome, commandsOf, splitBatch } from './batch.ts'
-import { type BatchContext, JudgementFailed, runBatchTransaction } from './batch-transaction.ts'
+import { type BatchContext, JudgementFailed, PacketTooLarge, runBatchTransaction } from './batch-transaction.ts'
 import { StoreMisconfigured, StoreUnavailable } from './errors.ts'
-import { classifyFault } from './fault.ts'
+import { classifyFault, type FaultKind } from './fault.ts'
 import type { ReadMode } from './read-state.ts'
 import { RecentIdentities } from './recent-identities.ts'
 
@@ -64,22 +64,25 @@ export function createAdjudicator(options: AdjudicatorOptions): Adjudicator {
     const commands = commandsOf(batch.items)
     let mode = chooseMode(commands)
     let lastError: unknown
+    let refusedByKey = 0
     for (let attemptNo = 1; attemptNo <= ATTEMPTS_MAX; attemptNo++) {
       try {
         const outcome = await runBatchTransaction(options, batch, mode)
         if (outcome.kind === 'committed') learn(commands, outcome.judgements, mode)
         return outcome
       } catch (error) {
-        const { code, delay } = afterFailure(error, mode)
+        const { code, delay, kind } = afterFailure(error, mode)
         lastError = error
+        if (kind === 'duplicate-key' && mode === 'read-first') refusedByKey++
         options.observer?.onRetry?.(code, attemptNo)
         // Doubt about an earlier COMMIT is settled only here, by judging again against what stands (ADJ-3).
         mode = 'read-first'
         if (delay && attemptNo < ATTEMPTS_MAX) await options.sleep(jitteredMs(attemptNo, options.random))
       }
     }
-    const { kind, code } = classifyFault(lastError)
-    if (kind === 'duplicate-key') throw new PoisonedBatch('UNIQUE_KEY_UNRESOLVED', lastError)
+    const { code } = classifyFault(lastError)
+    // Every look was refused by a key that it did not see: the rows contradict each other. Anything else among the attempts is a fault.
+    if (refusedByKey >= ATTEMPTS_MAX - 1) throw new PoisonedBatch('UNIQUE_KEY_UNRESOLVED', lastError)
     throw new StoreUnavailable(code, `no decision after ${ATTEMPTS_MAX} attempts, the last fault was ${code}`, { cause: lastError })
   }
 
@@ -89,10 +92,12 @@ export function createAdjudicator(options: AdjudicatorOptions): Adjudicator {
       return await attempt(batch)
     } catch (error) {
       if (!(error instanceof PoisonedBatch)) throw error
-      const [only] = batch.items
-      if (batch.items.length === 1 && only !== undefined) {
+      const [only, ...others] = batch.items
+      if (only === undefined) throw new StoreUnavailable(error.code, `an empty batch cannot be stored: ${error.message}`, { cause: error })
+      if (others.length === 0) {
+        const kept = poisoned(only, error)
         options.observer?.onPoison?.(only, error.code)
-        return attempt({ ...batch, items: [poisoned(only, error)] })
+        return judge({ ...batch, items: [kept] })
       }
       options.observer?.onSplit?.(batch.items.length, error.code)
       return judgeHalves(batch)
@@ -118,15 +123,15 @@ export function createAdjudicator(options: AdjudicatorOptions): Adjudicator {
 }
 
 /** Each kind of failure has its own branch; none of them ends as "duplicate" (ADJ-4). */
-function afterFailure(error: unknown, mode: ReadMode): { code: string; delay: boolean } {
-  if (error instanceof JudgementFailed) throw new PoisonedBatch(error.code, error)
+function afterFailure(error: unknown, mode: ReadMode): { kind: FaultKind; code: string; delay: boolean } {
+  if (error instanceof JudgementFailed || error instanceof CorruptData || error instanceof PacketTooLarge) throw new PoisonedBatch(error.code, error)
   if (error instanceof StoreMisconfigured) throw new StoreUnavailable(error.code, error.message, { cause: error })
   const { kind, code } = classifyFault(error)
   switch (kind) {
     case 'duplicate-key':
-      return { code, delay: mode === 'read-first' }
+      return { kind, code, delay: mode === 'read-first' }
     case 'transient':
-      return { code, delay: true }
+      return { kind, code, delay: true }
     case 'data':
       throw new PoisonedBatch(`SQL_${code}`, error)
     case 'unavailable':

@@ -1,8 +1,9 @@
-import { adjudicate, type ContractRegistry, CorruptData, type Judgement, type ParkedWrite } from '@onceledger/core'
-import { type Batch, type BatchOutcome, type BatchSource, commandsOf } from './batch.ts'
+import { adjudicate, Bug, type ContractRegistry, CorruptData, type Judgement, type ParkedWrite } from '@onceledger/core'
+import { type Batch, type BatchOutcome, type BatchSource, commandsOf, recordOf } from './batch.ts'
+import { StoreMisconfigured } from './errors.ts'
 import type { Names } from './names.ts'
-import { beginAndRead, type LockedState, type ReadMode } from './read-state.ts'
-import type { Session, ShardDatabase } from './session.ts'
+import { beginAndRead, type LockedState, type ReadMode, readIdentities } from './read-state.ts'
+import { PACKET_BYTES_MAX, type Session, type ShardDatabase } from './session.ts'
 import { type BatchStatements, batchStatements } from './write-batch.ts'
 
 /** Points at which a test may end the process; a running service passes `NO_FAILPOINTS`. */
@@ -26,6 +27,12 @@ export class JudgementFailed extends Error {
   }
 }
 
+/** The writes of the batch do not fit one packet. Nothing was sent; its halves may fit. */
+export class PacketTooLarge extends Error {
+  override readonly name = 'PacketTooLarge'
+  readonly code = 'PACKET_TOO_LARGE'
+}
+
 export interface BatchContext {
   readonly database: ShardDatabase
   readonly names: Names
@@ -41,6 +48,7 @@ export interface BatchContext {
  * @throws the driver's error where the server or the connection failed; the transaction is then rolled back or in doubt.
  */
 export async function runBatchTransaction(context: BatchContext, batch: Batch, mode: ReadMode): Promise<BatchOutcome> {
+  assertFenced(batch)
   await context.names.resolveTenants(commandsOf(batch.items).map((command) => command.tenantId))
   return context.database.withSession(async (session) => {
     const state = await beginAndRead(session, batch, context.names, mode)
@@ -49,8 +57,14 @@ export async function runBatchTransaction(context: BatchContext, batch: Batch, m
       await session.run('ROLLBACK')
       return refusal
     }
-    return judgeAndCommit(context, session, batch, state)
+    return commit(context, session, batch, await judgeLocked(context, session, batch, state, mode))
   })
+}
+
+/** A row of a bucket that the batch does not name would be written past the fence of RTE-2. */
+function assertFenced(batch: Batch): void {
+  for (const { bucket } of commandsOf(batch.items))
+    if (!batch.buckets.includes(bucket)) throw new Bug(`a command of bucket ${bucket} in a batch that names the buckets ${batch.buckets.join()}`)
 }
 
 /** The fences: every bucket is ours and active (RTE-2), and the log position is the one the database expects (ADJ-8). */
@@ -67,15 +81,21 @@ function continues(source: BatchSource, storedNext: bigint): boolean {
   return source.redelivery === true ? source.expectedOffset <= storedNext : source.expectedOffset === storedNext
 }
 
-async function judgeAndCommit(context: BatchContext, session: Session, batch: Batch, state: LockedState): Promise<BatchOutcome> {
-  const { judgements, rows, offset } = judge(context, batch, state)
-  await commit(context.failpoints, session, rows, offset)
-  await context.failpoints.hit('store.after-commit')
-  return { kind: 'committed', judgements, nextOffset: batch.source.nextOffset }
-}
-
 interface JudgedBatch extends BatchStatements {
   readonly judgements: readonly Judgement[]
+  /** Commands that are to be parked: no identity row is written for them. */
+  readonly unguarded: number
+}
+
+/**
+ * A parked command writes no identity, so no unique key would notice that it was judged before. Where identities were left unread, they
+ * are read before such a verdict is believed (ADJ-2): a known operation is a duplicate or a conflict, whatever the accounts say now.
+ */
+async function judgeLocked(context: BatchContext, session: Session, batch: Batch, state: LockedState, mode: ReadMode): Promise<JudgedBatch> {
+  const judged = judge(context, batch, state)
+  if (mode === 'read-first' || judged.unguarded === 0) return judged
+  const known = await readIdentities(session, batch, context.names)
+  return judge(context, batch, { ...state, ledger: { ...state.ledger, ...known } })
 }
 
 /** Pure but for the clock. @throws JudgementFailed */
@@ -86,15 +106,32 @@ function judge(context: BatchContext, batch: Batch, state: LockedState): JudgedB
     const refused = batch.items.flatMap((item) => (item.kind === 'refused' ? [item.parked] : []))
     const judgements = inOrderOfItems(batch, judged.judgements)
     const writes = { ...judged.writes, parked: [...judged.writes.parked, ...refused] }
-    const { names } = context
-    return { judgements, ...batchStatements({ writes, source: batch.source, stored: state.offset, judgements, names, nowUs }) }
+    const counted = notCountedYet(batch, judgements, state)
+    const statements = batchStatements({ writes, source: batch.source, stored: state.offset, judgements: counted, names: context.names, nowUs })
+    return { judgements, unguarded: judged.writes.parked.length, ...statements }
   } catch (error) {
+    if (error instanceof StoreMisconfigured) throw error
     throw new JudgementFailed(error)
   }
 }
 
+/** Messages of a redelivery that lie behind the applied offset are in its tallies already. */
+function notCountedYet(batch: Batch, judgements: readonly Judgement[], { offset }: LockedState): readonly Judgement[] {
+  if (offset === null || batch.source.expectedOffset === offset.nextOffset) return judgements
+  return judgements.filter((_judgement, i) => {
+    const item = batch.items[i]
+    return item !== undefined && recordOf(item).position.offset >= offset.nextOffset
+  })
+}
+
+async function commit(context: BatchContext, session: Session, batch: Batch, { judgements, rows, offset }: JudgedBatch): Promise<BatchOutcome> {
+  await sendWrites(context.failpoints, session, rows, offset)
+  await context.failpoints.hit('store.after-commit')
+  return { kind: 'committed', judgements, nextOffset: batch.source.nextOffset }
+}
+
 /** All writes and the COMMIT travel in one packet: the server stops at the first statement that fails and never reaches the COMMIT. */
-async function commit(failpoints: StoreFailpoints, session: Session, rows: readonly string[], offset: readonly string[]): Promise<void> {
+async function sendWrites(failpoints: StoreFailpoints, session: Session, rows: readonly string[], offset: readonly string[]): Promise<void> {
   if (failpoints.armed('store.inside-batch') && rows.length > 0) {
     await session.run(rows.join(';'))
     await failpoints.hit('store.inside-batch')
@@ -102,7 +139,10 @@ async function commit(failpoints: StoreFailpoints, session: Session, rows: reado
     return
   }
   await failpoints.hit('store.before-commit')
-  await session.run([...rows, ...offset, 'COMMIT'].join(';'))
+  const packet = [...rows, ...offset, 'COMMIT'].join(';')
+  // All literals are digits and hex digits, so characters are bytes.
+  if (packet.length > PACKET_BYTES_MAX) throw new PacketTooLarge(`a batch of ${packet.length} bytes, at most ${PACKET_BYTES_MAX} are sent at once`)
+  await session.run(packet)
 }
 
 function inOrderOfItems(batch: Batch, ofCommands: readonly Judgement[]): Judgement[] {

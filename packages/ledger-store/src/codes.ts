@@ -1,4 +1,4 @@
-import { Bug, type RejectionReason } from '@onceledger/core'
+import { CorruptData, type RejectionReason } from '@onceledger/core'
 
 /** Small integers that stand for verdicts and reasons in rows. Never reused: stored rows carry them for ever. */
 const VERDICTS = { APPLIED: 1, REJECTED: 2, DUPLICATE: 3, CONFLICT: 4 } as const
@@ -23,7 +23,7 @@ export function verdictCode(verdict: StoredVerdict): number {
 
 export function verdictFromCode(code: number): StoredVerdict {
   const verdict = verdictByCode.get(code)
-  if (verdict === undefined) throw new Bug(`stored verdict ${code} is unknown to this release`)
+  if (verdict === undefined) throw new CorruptData('VERDICT_UNKNOWN', `stored verdict ${code} is unknown to this release`)
   return verdict
 }
 
@@ -34,6 +34,6 @@ export function reasonCode(reason: RejectionReason | null): number {
 export function reasonFromCode(code: number): RejectionReason | null {
   if (code === 0) return null
   const reason = reasonByCode.get(code)
-  if (reason === undefined) throw new Bug(`stored reason ${code} is unknown to this release`)
+  if (reason === undefined) throw new CorruptData('REASON_UNKNOWN', `stored reason ${code} is unknown to this release`)
   return reason
 }

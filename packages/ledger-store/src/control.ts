@@ -1,5 +1,6 @@
 import { bucketsOfShard, evenShardMap, parseShardMap, type ShardMap } from '@onceledger/shard-map'
 import { StoreMisconfigured } from './errors.ts'
+import { classifyFault } from './fault.ts'
 import type { Session, ShardDatabase } from './session.ts'
 import { textLiteral } from './sql/literal.ts'
 
@@ -15,6 +16,16 @@ export interface SystemFoundation {
  * @throws StoreMisconfigured `FOUNDATION_DIFFERS`
  */
 export async function foundSystem(control: ShardDatabase, foundation: SystemFoundation): Promise<void> {
+  try {
+    await foundOnce(control, foundation)
+  } catch (error) {
+    // Two founders at once: there was no row to lock. The unique key let one win, and its settings stand now.
+    if (classifyFault(error).kind !== 'duplicate-key') throw error
+    await foundOnce(control, foundation)
+  }
+}
+
+async function foundOnce(control: ShardDatabase, foundation: SystemFoundation): Promise<void> {
   await inTransaction(control, async (session) => {
     const stored = await lockSettings(session)
     const wanted = { topic: foundation.topic, bucket_count: String(foundation.bucketCount), shard_count: String(foundation.shardCount) }
@@ -67,20 +78,26 @@ export async function loadShardMap(control: ShardDatabase): Promise<ShardMap> {
  */
 export async function claimBuckets(control: ShardDatabase, database: ShardDatabase, shard: number): Promise<void> {
   const map = await loadShardMap(control)
-  const owned = await loadOwnedBuckets(database)
   await inTransaction(control, async (session) => {
     const settings = await lockSettings(session)
+    // Counted behind the lock, in every state: another process may just have claimed, and a frozen bucket is no lost one.
+    const owned = await countBuckets(database)
     if (settings.has(CLAIMED + shard)) {
-      if (owned.length > 0) return
+      if (owned > 0) return
       throw new StoreMisconfigured('SHARD_EMPTIED', `shard ${shard} owned buckets before and its database is empty now: restore it from its backup, do not start it`)
     }
     const rows = bucketsOfShard(map, shard).map((bucket) => `(${bucket}, 1, 'ACTIVE')`)
-    if (owned.length === 0 && rows.length > 0)
+    if (owned === 0 && rows.length > 0)
       await database.withSession((shardSession) => shardSession.run(`INSERT INTO owned_bucket (bucket, epoch, state)
         VALUES ${rows.join(',')}`))
     await session.run(`INSERT INTO setting (name, value)
       VALUES (${textLiteral(CLAIMED + shard)}, ${textLiteral('1')})`)
   })
+}
+
+async function countBuckets(database: ShardDatabase): Promise<number> {
+  const [rows] = await database.withSession((session) => session.run('SELECT COUNT(*) FROM owned_bucket'))
+  return Number(rows?.[0]?.[0])
 }
 
 /** Buckets that the shard's own database says are its to judge, ascending. */

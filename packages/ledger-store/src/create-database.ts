@@ -25,6 +25,11 @@ export function withDatabase(url: string, database: string): string {
   return changed.href
 }
 
+/** Where the control schema is kept unless it is told otherwise: beside the first shard, as `<database>_control`. */
+export function defaultControlUrl(firstShardUrl: string): string {
+  return withDatabase(firstShardUrl, `${new URL(firstShardUrl).pathname.slice(1)}_control`)
+}
+
 function splitUrl(url: string): { name: string; server: string } {
   const name = new URL(url).pathname.slice(1)
   if (!DATABASE_NAME.test(name))

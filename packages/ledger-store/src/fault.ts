@@ -32,9 +32,11 @@ const DATA = new Set([1406, 1264, 1366, 1292, 1048, 3819, 1690, 1242, 3140, 3141
 const NETWORK = new Set([
   'ECONNRESET',
   'ECONNREFUSED',
+  'ECONNABORTED',
   'EPIPE',
   'ETIMEDOUT',
   'EHOSTUNREACH',
+  'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
   'PROTOCOL_CONNECTION_LOST',
@@ -44,10 +46,14 @@ const NETWORK = new Set([
   'ER_CON_COUNT_ERROR',
 ])
 
+const CONNECTION_CLOSED = 'CONNECTION_CLOSED'
+
 export function classifyFault(error: unknown): Fault {
-  const { errno, code } = error as { errno?: unknown; code?: unknown }
+  const { errno, code, fatal } = error as { errno?: unknown; code?: unknown; fatal?: unknown }
   const name = typeof code === 'string' ? code : ''
   if (NETWORK.has(name)) return { kind: 'transient', code: name, connectionUsable: false }
+  // mysql2 gives no code to a command that meets a connection which ended while it was lent.
+  if (fatal === true && name === '' && errno === undefined) return { kind: 'transient', code: CONNECTION_CLOSED, connectionUsable: false }
   if (typeof errno !== 'number') return { kind: 'unavailable', code: name === '' ? 'UNKNOWN' : name, connectionUsable: false }
   const number = String(errno)
   if (errno === DUPLICATE_KEY) return { kind: 'duplicate-key', code: number, connectionUsable: true }
@@ -59,6 +65,6 @@ export function classifyFault(error: unknown): Fault {
 
 /** Whether an error came from the server or the connection, as opposed to our own code. */
 export function isDatabaseFault(error: unknown): boolean {
-  const { errno, code } = error as { errno?: unknown; code?: unknown }
-  return typeof errno === 'number' || (typeof code === 'string' && (NETWORK.has(code) || code.startsWith('PROTOCOL_')))
+  const { errno, code, fatal } = error as { errno?: unknown; code?: unknown; fatal?: unknown }
+  return typeof errno === 'number' || fatal === true || (typeof code === 'string' && (NETWORK.has(code) || code.startsWith('PROTOCOL_')))
 }

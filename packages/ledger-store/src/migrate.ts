@@ -13,7 +13,8 @@ export interface Migration {
 }
 
 const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/
-const LOCK_WAIT_S = 30
+/** Below the time-out of a packet, so that a busy lock is reported as one. */
+const LOCK_WAIT_S = 10
 
 /** The numbered files of one schema, in order. They are never edited after a release: their digests are stored and compared. */
 export async function loadMigrations(kind: SchemaKind): Promise<Migration[]> {

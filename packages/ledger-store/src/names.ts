@@ -9,7 +9,10 @@ export interface Names {
   resolveTenants(tenantIds: Iterable<string>): Promise<void>
   /** @throws StoreMisconfigured when the tenant was not resolved before. */
   tenantNo(tenantId: string): number
-  operationTypeNo(name: string): number | undefined
+  /** @throws StoreMisconfigured when no contract of that name was interned: rows of two unknown types must never share a number. */
+  operationTypeNo(name: string): number
+  /** undefined for a type that no contract of this release has; a message may name any. */
+  findOperationTypeNo(name: string): number | undefined
   operationTypeName(operationTypeNo: number): string | undefined
   consumerNo(name: string): number
 }
@@ -36,7 +39,8 @@ export async function openNames(control: ShardDatabase, registry: ContractRegist
       for (const [tenantId, no] of await intern(control, 'tenant', missing)) tenants.set(tenantId, no)
     },
     tenantNo: (tenantId) => required(tenants, tenantId, 'tenant'),
-    operationTypeNo: (name) => types.get(name),
+    operationTypeNo: (name) => required(types, name, 'operation type'),
+    findOperationTypeNo: (name) => types.get(name),
     operationTypeName: (no) => typeNames.get(no),
     consumerNo: (name) => required(consumers, name, 'consumer'),
   }

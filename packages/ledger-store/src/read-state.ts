@@ -65,6 +65,21 @@ export async function beginAndRead(session: Session, batch: Batch, names: Names,
   }
 }
 
+/**
+ * What is known of every identity of the batch, read after its accounts were locked: for an `insert-first` batch whose judgements would
+ * write no row that a unique key could refuse.
+ */
+export async function readIdentities(session: Session, batch: Batch, names: Names): Promise<Pick<LedgerState, 'operations' | 'events'>> {
+  const commands = commandsOf(batch.items)
+  const operations = operationsToRead(commands, reversalTargets(commands, names), names)
+  const statements = operations.length > 0 ? [selectOperations(operations, names), selectEvents(commands, names)] : [selectEvents(commands, names)]
+  const results = await session.run(statements.join(';'))
+  return {
+    operations: parseOperations(operations.length > 0 ? (results[0] ?? []) : [], operations),
+    events: parseEvents(results.at(-1) ?? [], commands, names),
+  }
+}
+
 /** Every account that the batch may touch, with its counter account, in key order. */
 function accountsToLock(commands: readonly Command[]): AccountOwner[] {
   const owners = new Map<string, AccountOwner>()

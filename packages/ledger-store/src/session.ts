@@ -32,6 +32,12 @@ const QUERY_TIMEOUT_MS = 15_000
 const IDLE_TIMEOUT_MS = 15_000
 const QUEUE_MAX = 1_000
 
+/**
+ * Room for one message of a MEDIUMBLOB's 16 MiB in hex digits. A server answers a larger packet than its max_allowed_packet by closing
+ * the connection, which looks like a lost one, so the bound is kept on this side.
+ */
+export const PACKET_BYTES_MAX = 48 * 1024 * 1024
+
 /** wait_timeout bounds how long a lost client can hold its locks. */
 const SESSION_SETUP = `SET SESSION
   transaction_isolation = 'READ-COMMITTED',
@@ -47,6 +53,7 @@ const SESSION_CHECK = `SELECT
     AND FIND_IN_SET('STRICT_TRANS_TABLES', @@session.sql_mode) > 0
     AND @@session.unique_checks = 1
     AND @@session.wait_timeout <= 30
+    AND @@session.max_allowed_packet >= ${PACKET_BYTES_MAX}
     AND @@session.autocommit = 1`
 
 /**
@@ -80,7 +87,7 @@ export function openShardDatabase(options: ShardDatabaseOptions): ShardDatabase 
     if (ready.has(connection.connection)) return
     const [, checked] = await send(connection, `${SESSION_SETUP};${SESSION_CHECK}`)
     if (Number(checked?.[0]?.[0]) !== 1)
-      throw new StoreMisconfigured('SESSION_UNSAFE', 'the server did not accept the session settings that adjudication depends on')
+      throw new StoreMisconfigured('SESSION_UNSAFE', `the server did not accept the session settings that adjudication depends on, or its max_allowed_packet is below ${PACKET_BYTES_MAX}`)
     ready.add(connection.connection)
   }
 

@@ -13,7 +13,7 @@ export interface BatchToWrite {
   readonly source: BatchSource
   /** The applied offset as locked by this transaction. */
   readonly stored: AppliedOffset | null
-  /** One for each message, for the exact tally beside the offset. */
+  /** One for each message that the offset passes for the first time, for the exact tally beside it. */
   readonly judgements: readonly Judgement[]
   readonly names: Names
   readonly nowUs: bigint

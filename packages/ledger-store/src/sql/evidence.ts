@@ -1,8 +1,9 @@
-import { type AuditWrite, type ParkedWrite, recordDigest } from '@onceledger/core'
+import { type AuditWrite, type ParkedWrite, recordDigest, TENANT_ID_BYTES_MAX } from '@onceledger/core'
 import type { Names } from '../names.ts'
 import { bytesLiteral, hexLiteral, idLiteral, textLiteral, utf8Literal } from './literal.ts'
 
 const DETAIL_CHARACTERS_MAX = 1_000
+const REASON_BYTES_MAX = 64
 /** A refusal that may end by itself is worth another look after this long. */
 const RETRY_AFTER_US = 60_000_000n
 
@@ -13,7 +14,7 @@ export function insertAudits(rows: readonly AuditWrite[], names: Names, nowUs: b
     const operationId = command.operationId === null ? "x''" : idLiteral(command.operationId)
     return (
       `('${kind}',${names.tenantNo(command.tenantId)},${names.consumerNo(command.contract.consumer)},${hexLiteral(command.aggregateId)},` +
-      `${idLiteral(command.eventId)},${hexLiteral(command.digest)},${names.operationTypeNo(command.contract.name) ?? 0},` +
+      `${idLiteral(command.eventId)},${hexLiteral(command.digest)},${names.operationTypeNo(command.contract.name)},` +
       `${command.contract.version},${operationId},${textLiteral(command.businessKey)},${utf8Literal(JSON.stringify(command.intent))},` +
       `${firstOperation === null ? 'NULL' : textLiteral(firstOperation)},${firstContractVersion},` +
       `${firstDigest === null ? 'NULL' : hexLiteral(firstDigest)},${textLiteral(topic)},${partition},${offset},${nowUs},${nowUs})`
@@ -35,8 +36,8 @@ export function insertParked(rows: readonly ParkedWrite[], nowUs: bigint): strin
     const { topic, partition, offset } = record.position
     const headers = JSON.stringify(record.headers.map(([name, value]) => [name, Buffer.from(value).toString('base64')]))
     return (
-      `(${textLiteral(topic)},${partition},${offset},${bytesLiteral(recordDigest(record))},${textLiteral(reason)},${utf8Literal(detail.slice(0, DETAIL_CHARACTERS_MAX).toWellFormed())},` +
-      `${tenantId === null ? 'NULL' : textLiteral(tenantId)},${retryable ? 1 : 0},${retryable ? nowUs + RETRY_AFTER_US : 'NULL'},` +
+      `(${textLiteral(topic)},${partition},${offset},${bytesLiteral(recordDigest(record))},${textLiteral(reason.slice(0, REASON_BYTES_MAX))},${utf8Literal(detail.slice(0, DETAIL_CHARACTERS_MAX).toWellFormed())},` +
+      `${tenantLiteral(tenantId)},${retryable ? 1 : 0},${retryable ? nowUs + RETRY_AFTER_US : 'NULL'},` +
       `${bytesLiteral(record.key)},${bytesLiteral(record.value)},${textLiteral(headers)},${record.timestampMs},${nowUs})`
     )
   })
@@ -45,4 +46,9 @@ export function insertParked(rows: readonly ParkedWrite[], nowUs: bigint): strin
       record_key, record_value, headers, record_time, parked_at)
     VALUES ${values.join(',')}
     ON DUPLICATE KEY UPDATE attempts = attempts + 1`
+}
+
+/** A parked message may claim a tenant that no tenant can be called; its bytes still say so. */
+function tenantLiteral(tenantId: string | null): string {
+  return tenantId === null || Buffer.byteLength(tenantId) > TENANT_ID_BYTES_MAX ? 'NULL' : textLiteral(tenantId)
 }

@@ -61,7 +61,7 @@ export function insertEvents(rows: readonly EventWrite[], names: Names, processe
         : `${currencyLiteral(result.currency)},${result.amountMinor},${result.accountVersion},${result.balanceAfterMinor}`
     return (
       `(${keyLiterals(command, names)},${eventDay},${command.contract.version},${verdictCode(verdict)},${reasonCode(result?.reason ?? null)},` +
-      `${command.bucket},${names.operationTypeNo(command.contract.name) ?? 0},${operationId},${digest},${first},` +
+      `${command.bucket},${names.operationTypeNo(command.contract.name)},${operationId},${digest},${first},` +
       `${command.record.position.offset},${processedAtUs})`
     )
   })

@@ -89,9 +89,8 @@ export function parseReversals(rows: readonly Row[], targets: readonly Operation
 export function insertReversals(rows: readonly ReversalWrite[], names: Names): string {
   const values = rows.map(({ command, targetType, targetOperationId }) => {
     const own = identityOf(command, names)
-    const typeNo = names.operationTypeNo(targetType) ?? 0
     return (
-      `(${names.tenantNo(command.tenantId)},${typeNo},${idLiteral(targetOperationId)},${hexLiteral(command.aggregateId)},` +
+      `(${names.tenantNo(command.tenantId)},${names.operationTypeNo(targetType)},${idLiteral(targetOperationId)},${hexLiteral(command.aggregateId)},` +
       `${own.typeNo},${idLiteral(own.operationId)})`
     )
   })
@@ -105,7 +104,7 @@ export function identityOf(command: Command, names: Names): OperationIdentity {
   return {
     tenantId: command.tenantId,
     type: command.contract.name,
-    typeNo: names.operationTypeNo(command.contract.name) ?? 0,
+    typeNo: names.operationTypeNo(command.contract.name),
     operationId: command.operationId ?? '',
     aggregateId: command.aggregateId,
   }
@@ -117,7 +116,7 @@ export function reversalTargets(commands: readonly Command[], names: Names): Ope
   for (const command of commands) {
     if (command.contract.effect.kind !== 'reverse') continue
     const { targetType: type = '', targetOperationId: operationId = '' } = command.intent
-    const typeNo = names.operationTypeNo(type)
+    const typeNo = names.findOperationTypeNo(type)
     if (typeNo !== undefined) targets.push({ tenantId: command.tenantId, type, typeNo, operationId, aggregateId: command.aggregateId })
   }
   return targets

@@ -1,0 +1,50 @@
+import { env, parseEnv } from '@onceledger/runtime'
+import { z } from 'zod'
+
+/** One process of one shard, as the environment describes it. */
+export interface ShardConfig {
+  readonly shard: number
+  readonly mysqlUrls: readonly string[]
+  readonly controlUrl: string | undefined
+  readonly kafkaBrokers: readonly string[]
+  /** Adjudications at the same time, each on a connection of its own. */
+  readonly connections: number
+  readonly batchRecords: number
+  readonly adminHost: string
+  readonly adminPort: number
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+  readonly shutdownTimeoutMs: number
+  readonly startFrom: 'applied' | 'group-offset'
+}
+
+const SCHEMA = z.object({
+  ONCELEDGER_SHARD: env.integer({ min: 0, max: 65_535 }),
+  ONCELEDGER_MYSQL_URLS: env.mysqlUrls(),
+  ONCELEDGER_CONTROL_URL: env.mysqlUrl().optional(),
+  ONCELEDGER_KAFKA_BROKERS: env.hostPorts(),
+  ONCELEDGER_CONNECTIONS: env.integer({ min: 1, max: 64 }).default(4),
+  ONCELEDGER_BATCH_RECORDS: env.integer({ min: 1, max: 4_000 }).default(1_000),
+  ONCELEDGER_ADMIN_HOST: z.string().min(1).default('127.0.0.1'),
+  ONCELEDGER_ADMIN_PORT: env.port().default(9_464),
+  ONCELEDGER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  ONCELEDGER_SHUTDOWN_TIMEOUT_MS: env.durationMs({ max: 600_000 }).default(30_000),
+  ONCELEDGER_START_FROM: z.enum(['applied', 'group-offset']).default('applied'),
+})
+
+/** @throws ConfigError listing every variable that is missing or wrong. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): ShardConfig {
+  const given = parseEnv(SCHEMA, environment)
+  return {
+    shard: given.ONCELEDGER_SHARD,
+    mysqlUrls: given.ONCELEDGER_MYSQL_URLS,
+    controlUrl: given.ONCELEDGER_CONTROL_URL,
+    kafkaBrokers: given.ONCELEDGER_KAFKA_BROKERS,
+    connections: given.ONCELEDGER_CONNECTIONS,
+    batchRecords: given.ONCELEDGER_BATCH_RECORDS,
+    adminHost: given.ONCELEDGER_ADMIN_HOST,
+    adminPort: given.ONCELEDGER_ADMIN_PORT,
+    logLevel: given.ONCELEDGER_LOG_LEVEL,
+    shutdownTimeoutMs: given.ONCELEDGER_SHUTDOWN_TIMEOUT_MS,
+    startFrom: given.ONCELEDGER_START_FROM,
+  }
+}

@@ -1,0 +1,60 @@
+import { createLogAdmin, type LogAdmin } from '@onceledger/command-log'
+import { type ContractRegistry, createContractRegistry, MONEY_CONTRACTS } from '@onceledger/core'
+import {
+  assertMigrated,
+  checkDurability,
+  defaultControlUrl,
+  loadFoundation,
+  type Names,
+  openNames,
+  openShardDatabase,
+  registerContracts,
+  type ShardDatabase,
+  StoreMisconfigured,
+  type SystemFoundation,
+} from '@onceledger/ledger-store'
+import type { ShardConfig } from './config.ts'
+
+/** The opened and checked outside world of one shard process. */
+export interface ShardContext {
+  readonly database: ShardDatabase
+  readonly control: ShardDatabase
+  readonly admin: LogAdmin
+  readonly registry: ContractRegistry
+  readonly names: Names
+  readonly foundation: SystemFoundation
+  close(): Promise<void>
+}
+
+/** One more than the adjudications use, for offsets and ownership. */
+const SPARE_CONNECTIONS = 1
+
+export function systemNowUs(): bigint {
+  return BigInt(Date.now()) * 1000n
+}
+
+/** @throws StoreMisconfigured when the databases are not what this release may work on. */
+export async function openContext(config: ShardConfig): Promise<ShardContext> {
+  const url = config.mysqlUrls[config.shard]
+  const [firstUrl] = config.mysqlUrls
+  if (url === undefined || firstUrl === undefined)
+    throw new StoreMisconfigured('SHARD_WITHOUT_URL', `ONCELEDGER_SHARD is ${config.shard}, but ONCELEDGER_MYSQL_URLS names ${config.mysqlUrls.length} shards, counted from 0`)
+  const control = openShardDatabase({ url: config.controlUrl ?? defaultControlUrl(firstUrl), connectionsMax: 2 })
+  const database = openShardDatabase({ url, connectionsMax: config.connections + SPARE_CONNECTIONS })
+  const close = async (): Promise<void> => {
+    await Promise.allSettled([database.close(), control.close()])
+  }
+  try {
+    const registry = createContractRegistry(MONEY_CONTRACTS)
+    await assertMigrated(control, 'control')
+    await assertMigrated(database, 'shard')
+    await checkDurability(database)
+    const foundation = await loadFoundation(control)
+    const names = await openNames(control, registry)
+    await registerContracts(database, registry, names, systemNowUs())
+    return { database, control, admin: createLogAdmin({ brokers: config.kafkaBrokers, clientId: `onceledger-shard-${config.shard}-admin` }), registry, names, foundation, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
