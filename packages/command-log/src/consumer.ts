@@ -1,5 +1,5 @@
-import type { Consumer, EachBatchPayload } from 'kafkajs'
-import { type ConsumerOptions, resolveOptions } from './consumer-options.ts'
+import type { Admin, Consumer, EachBatchPayload } from 'kafkajs'
+import { type ConsumerOptions, type ResolvedConsumerOptions, resolveOptions } from './consumer-options.ts'
 import { CommandLogError, describeError } from './errors.ts'
 import { GroupOffsets } from './group-offsets.ts'
 import { ownedPartitionsAssigner } from './kafka-assigner.ts'
@@ -33,115 +33,138 @@ export interface CommandConsumer {
  * A consumer whose progress is the database's word and not Kafka's (ADJ-8). Records of a partition reach `handle` in order and without
  * gaps, one batch at a time; a record is never skipped, whatever fails.
  */
-export function createCommandConsumer(given: ConsumerOptions): CommandConsumer {
-  const options = resolveOptions(given)
-  const { topic, groupId, logger, metrics, timers } = options
-  const kafka = createKafka(options, logger)
-  const admin = kafka.admin()
-  const consumer: Consumer = kafka.consumer({
-    groupId,
-    partitionAssigners: [
-      ownedPartitionsAssigner({ topic, ownedPartitions: options.ownedPartitions, heldPartitions: () => desk.partitions(), logger }),
-    ],
-    sessionTimeout: options.sessionTimeoutMs,
-    rebalanceTimeout: options.rebalanceTimeoutMs,
-    heartbeatInterval: options.heartbeatIntervalMs,
-    maxWaitTimeInMs: options.fetchWaitMs,
-    maxBytesPerPartition: options.fetchPartitionBytes,
-    maxBytes: options.fetchBytes,
-    retry: RETRY,
-  })
-  const groupOffsets = new GroupOffsets({
-    intervalMs: options.commitIntervalMs,
-    logger,
-    metrics,
-    timers,
-    commit: (offsets) =>
-      consumer.commitOffsets(offsets.map(([partition, nextOffset]) => ({ topic, partition, offset: nextOffset.toString() }))),
-  })
-  const control = new KafkaControl({ topic, groupId, consumer, admin, logger })
-  const desk = new PartitionDesk({ ...options, control, onFinished: (partition, nextOffset) => groupOffsets.record(partition, nextOffset) })
-  const closed = Promise.withResolvers<Error | undefined>()
-  let cancelRefresh = (): void => {}
-  let stopping: Promise<void> | null = null
+export function createCommandConsumer(options: ConsumerOptions): CommandConsumer {
+  return new KafkaCommandConsumer(resolveOptions(options))
+}
 
-  async function eachBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
-    const accepted = await desk.accept({
+/** Wires the partition desk to kafkajs: its events to assignments, its batches to deliveries. */
+class KafkaCommandConsumer implements CommandConsumer {
+  readonly #options: ResolvedConsumerOptions
+  readonly #consumer: Consumer
+  readonly #admin: Admin
+  readonly #groupOffsets: GroupOffsets
+  readonly #desk: PartitionDesk
+  readonly #closed = Promise.withResolvers<Error | undefined>()
+  #cancelRefresh: () => void = () => {}
+  #stopping: Promise<void> | null = null
+  #hasEnded = false
+
+  constructor(options: ResolvedConsumerOptions) {
+    this.#options = options
+    const { topic, groupId, logger } = options
+    const kafka = createKafka(options, logger)
+    this.#admin = kafka.admin({ retry: RETRY })
+    this.#consumer = kafka.consumer({
+      groupId,
+      partitionAssigners: [ownedPartitionsAssigner({ ...options, heldPartitions: () => this.#desk.partitions() })],
+      sessionTimeout: options.sessionTimeoutMs,
+      rebalanceTimeout: options.rebalanceTimeoutMs,
+      heartbeatInterval: options.heartbeatIntervalMs,
+      maxWaitTimeInMs: options.fetchWaitMs,
+      maxBytesPerPartition: options.fetchPartitionBytes,
+      maxBytes: options.fetchBytes,
+      retry: RETRY,
+    })
+    this.#groupOffsets = new GroupOffsets({
+      ...options,
+      intervalMs: options.commitIntervalMs,
+      commit: (offsets) =>
+        this.#consumer.commitOffsets(offsets.map(([partition, nextOffset]) => ({ topic, partition, offset: nextOffset.toString() }))),
+    })
+    this.#desk = new PartitionDesk({
+      ...options,
+      control: new KafkaControl({ topic, groupId, consumer: this.#consumer, admin: this.#admin, logger }),
+      onFinished: (partition, nextOffset) => this.#groupOffsets.record(partition, nextOffset),
+    })
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#closed.promise
+  }
+
+  stats(): readonly PartitionStats[] {
+    return this.#desk.stats()
+  }
+
+  async start(): Promise<void> {
+    const { topic } = this.#options
+    this.#listen()
+    try {
+      await Promise.all([this.#admin.connect(), this.#consumer.connect()])
+      await this.#consumer.subscribe({ topics: [topic], fromBeginning: true })
+      await this.#consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch: (payload) => this.#take(payload) })
+    } catch (cause) {
+      const error = new CommandLogError('REQUEST_FAILED', `cannot consume ${topic}: ${describeError(cause)}`, { cause })
+      await this.#end(error)
+      throw error
+    }
+    this.#refreshBounds()
+  }
+
+  stop(options: { readonly timeoutMs: number }): Promise<void> {
+    this.#stopping ??= this.#stop(options.timeoutMs)
+    return this.#stopping
+  }
+
+  async #stop(timeoutMs: number): Promise<void> {
+    const { timers, logger } = this.#options
+    this.#desk.suspend(null)
+    const isDrained = await settlesWithin(timers, timeoutMs, this.#desk.drained())
+    if (!isDrained) logger.warn('batches in flight are interrupted', { timeoutMs })
+    await settlesWithin(timers, DISCONNECT_TIMEOUT_MS, this.#groupOffsets.flush())
+    await this.#end(undefined)
+  }
+
+  #listen(): void {
+    const consumer = this.#consumer
+    consumer.on(consumer.events.REBALANCING, () => {
+      this.#desk.suspend(null)
+      void this.#groupOffsets.flush()
+    })
+    // kafkajs calls this before the first fetch of the new assignment, so that no fetch begins at Kafka's own offsets.
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      this.#groupOffsets.clear()
+      this.#desk.assign(this.#stopping === null ? (payload.memberAssignment[this.#options.topic] ?? []) : [])
+    })
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      const reason = describeError(payload.error)
+      this.#desk.suspend(`the Kafka consumer failed: ${reason}`)
+      if (payload.restart) this.#options.logger.error('the Kafka consumer starts again', { reason })
+      else void this.#end(new CommandLogError('CONSUMER_CRASHED', `the Kafka consumer ended: ${reason}`, { cause: payload.error }))
+    })
+  }
+
+  /** Only moves the records into the queues: kafkajs waits here for all partitions of a fetch, so nothing may be handled here. */
+  async #take({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
+    if (batch.isEmpty()) return
+    const isTaken = await this.#desk.accept({
       partition: batch.partition,
       fetchedOffset: fetchedOffsetOf(batch),
       lastOffset: BigInt(batch.lastOffset()),
       highWatermark: BigInt(batch.highWatermark),
-      records: sourceRecordsOf(topic, batch.partition, batch.messages),
+      records: sourceRecordsOf(batch.topic, batch.partition, batch.messages),
     })
-    if (accepted) resolveOffset(batch.lastOffset())
+    if (isTaken) resolveOffset(batch.lastOffset())
   }
 
-  function listen(): void {
-    consumer.on(consumer.events.REBALANCING, () => {
-      desk.suspend()
-      void groupOffsets.flush()
-    })
-    // kafkajs calls this before the first fetch of the new assignment, so that no fetch begins at Kafka's own offsets.
-    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      groupOffsets.clear()
-      desk.assign(stopping === null ? (payload.memberAssignment[topic] ?? []) : [])
-    })
-    consumer.on(consumer.events.CRASH, ({ payload }) => {
-      desk.suspend()
-      if (payload.restart) {
-        logger.error('the Kafka consumer starts again', { error: describeError(payload.error) })
-        return
-      }
-      const error = new CommandLogError('CONSUMER_CRASHED', `the Kafka consumer ended: ${describeError(payload.error)}`, { cause: payload.error })
-      void end(error)
-    })
-  }
-
-  function refreshBounds(): void {
-    cancelRefresh = timers.after(BOUNDS_REFRESH_MS, () => {
-      desk
+  #refreshBounds(): void {
+    this.#cancelRefresh = this.#options.timers.after(BOUNDS_REFRESH_MS, () => {
+      this.#desk
         .refreshBounds()
-        .catch((error: unknown) => logger.debug('the ends of the log are unknown', { error: describeError(error) }))
+        .catch((error: unknown) => this.#options.logger.debug('the ends of the log are unknown', { error: describeError(error) }))
         .finally(() => {
-          if (stopping === null) refreshBounds()
+          if (!this.#hasEnded) this.#refreshBounds()
         })
     })
   }
 
-  async function end(error: Error | undefined): Promise<void> {
-    cancelRefresh()
-    groupOffsets.stop()
-    desk.assign([])
-    await settlesWithin(timers, DISCONNECT_TIMEOUT_MS, Promise.allSettled([consumer.disconnect(), admin.disconnect()]))
-    closed.resolve(error)
-  }
-
-  async function start(): Promise<void> {
-    listen()
-    try {
-      await Promise.all([admin.connect(), consumer.connect()])
-      await consumer.subscribe({ topics: [topic], fromBeginning: true })
-      await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
-    } catch (cause) {
-      const error = new CommandLogError('REQUEST_FAILED', `cannot consume ${topic}: ${describeError(cause)}`, { cause })
-      await end(error)
-      throw error
-    }
-    refreshBounds()
-  }
-
-  async function stop({ timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
-    desk.suspend()
-    const drained = await settlesWithin(timers, timeoutMs, desk.drained())
-    if (!drained) logger.warn('batches in flight are interrupted', { timeoutMs })
-    await settlesWithin(timers, DISCONNECT_TIMEOUT_MS, groupOffsets.flush())
-    await end(undefined)
-  }
-
-  return {
-    start,
-    stop: (stopOptions) => (stopping ??= stop(stopOptions)),
-    stats: () => desk.stats(),
-    closed: closed.promise,
+  async #end(error: Error | undefined): Promise<void> {
+    this.#hasEnded = true
+    this.#cancelRefresh()
+    this.#groupOffsets.stop()
+    this.#desk.assign([])
+    const left = Promise.allSettled([this.#consumer.disconnect(), this.#admin.disconnect()])
+    await settlesWithin(this.#options.timers, DISCONNECT_TIMEOUT_MS, left)
+    this.#closed.resolve(error)
   }
 }

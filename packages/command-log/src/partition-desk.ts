@@ -82,9 +82,16 @@ export class PartitionDesk {
     }
   }
 
-  /** No new batch begins; those in flight go on. */
-  suspend(): void {
+  /**
+   * No new batch begins before the next assignment; those in flight go on.
+   * @param reason told for every partition that could have gone on, or null when an assignment follows at once.
+   */
+  suspend(reason: string | null): void {
     this.#runner.suspend()
+    if (reason === null) return
+    for (const lane of this.#lanes.values()) {
+      if (lane.phase !== 'broken') this.#reporter.report(lane, 'paused', reason)
+    }
   }
 
   drained(): Promise<void> {
