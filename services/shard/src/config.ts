@@ -10,6 +10,8 @@ export interface ShardConfig {
   /** Adjudications at the same time, each on a connection of its own. */
   readonly connections: number
   readonly batchRecords: number
+  /** Bytes of records held in memory before fetching pauses. */
+  readonly queueBytes: number
   readonly adminHost: string
   readonly adminPort: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
@@ -24,6 +26,7 @@ const SCHEMA = z.object({
   ONCELEDGER_KAFKA_BROKERS: env.hostPorts(),
   ONCELEDGER_CONNECTIONS: env.integer({ min: 1, max: 64 }).default(4),
   ONCELEDGER_BATCH_RECORDS: env.integer({ min: 1, max: 4_000 }).default(1_000),
+  ONCELEDGER_QUEUE_BYTES: env.integer({ min: 1024 * 1024, max: 1024 * 1024 * 1024 }).default(16 * 1024 * 1024),
   ONCELEDGER_ADMIN_HOST: z.string().min(1).default('127.0.0.1'),
   ONCELEDGER_ADMIN_PORT: env.port().default(9_464),
   ONCELEDGER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
@@ -41,6 +44,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     kafkaBrokers: given.ONCELEDGER_KAFKA_BROKERS,
     connections: given.ONCELEDGER_CONNECTIONS,
     batchRecords: given.ONCELEDGER_BATCH_RECORDS,
+    queueBytes: given.ONCELEDGER_QUEUE_BYTES,
     adminHost: given.ONCELEDGER_ADMIN_HOST,
     adminPort: given.ONCELEDGER_ADMIN_PORT,
     logLevel: given.ONCELEDGER_LOG_LEVEL,

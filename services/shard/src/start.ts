@@ -17,6 +17,9 @@ export interface RunningShard {
 }
 
 const WATCH_INTERVAL_MS = 5_000
+/** Small fetches keep the process small; a queue of records in memory hides their latency. */
+const FETCH_BYTES = 4 * 1024 * 1024
+const FETCH_PARTITION_BYTES = 512 * 1024
 
 /**
  * Opens, checks and starts one process of a shard.
@@ -58,7 +61,9 @@ export async function startShard(config: ShardConfig, environment: Readonly<Reco
     startOf: (partition) => startOf(config, context, partition),
     handle,
     onPartitionState: watchPartitions(health, metrics, log),
-    limits: { maxBatchRecords: config.batchRecords, maxConcurrentBatches: config.connections },
+    limits: { maxBatchRecords: config.batchRecords, maxConcurrentBatches: config.connections, maxQueuedBytes: config.queueBytes },
+    fetchBytes: FETCH_BYTES,
+    fetchPartitionBytes: FETCH_PARTITION_BYTES,
     metrics,
     logger: {
       debug: (message, fields) => log.debug(fields ?? {}, message),
