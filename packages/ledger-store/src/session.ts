@@ -104,7 +104,14 @@ export function openShardDatabase(options: ShardDatabaseOptions): ShardDatabase 
         throw error
       }
     },
-    close: () => pool.end(),
+    async close() {
+      try {
+        await pool.end()
+      } catch (error) {
+        // A connection that is gone already needs no goodbye.
+        if (!isDatabaseFault(error)) throw error
+      }
+    },
   }
 }
 
