@@ -5,9 +5,11 @@ import { findGivenProblems } from './given-health.ts';
 import { endpointsOf, identityOf, logFileOf } from './local-servers.ts';
 import { endProcess, findRunning } from './server-process.ts';
 import { kindOf, SERVICE_NAMES, type ServiceName } from './service-names.ts';
-import { STOP_GRACE_MS, startStack, stopStackAt, withStackLock } from './stack.ts';
+import { startStack } from './stack.ts';
+import { withStackLock } from './stack-lock.ts';
 import { readTail } from './start-server.ts';
 import { readState } from './state-file.ts';
+import { STOP_GRACE_MS, stopStackAt } from './stop-stack.ts';
 
 export interface CommandContext {
   readonly dir: string;

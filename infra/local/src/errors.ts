@@ -6,6 +6,7 @@ export type StackErrorCode =
   | 'START_FAILED'
   | 'UNHEALTHY'
   | 'NOT_OURS'
+  | 'IN_USE'
   | 'NOT_CREATED'
   | 'BAD_STATE'
   | 'BAD_SETTING'

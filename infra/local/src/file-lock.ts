@@ -58,7 +58,8 @@ export async function withFileLock<T>(
 
 function tryLock(database: DatabaseSync): boolean {
   try {
-    database.exec('BEGIN EXCLUSIVE');
+    // In memory: a journal file would be left behind by a process that was killed.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return true;
   } catch (error) {
     if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) {

@@ -1,11 +1,23 @@
 import { spawn } from 'node:child_process';
 import { StackError } from './errors.ts';
 
+/** Hears of the commands that run, so that they can be ended when this process is gone. */
+export interface CommandWatch {
+  /** `marker` is a text that the command line holds; the pid leads a process group. */
+  readonly onStart: (pid: number, marker: string) => void;
+  readonly onEnd: (pid: number) => void;
+}
+
+export interface CommandControl {
+  readonly signal?: AbortSignal | undefined;
+  readonly watch?: CommandWatch | undefined;
+}
+
 export interface CommandOptions {
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly cwd?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly control?: CommandControl | undefined;
 }
 
 export interface CommandOutput {
@@ -21,7 +33,7 @@ const TAIL_LINES = 12;
  * that a time-out or an interrupt ends its children too.
  *
  * @throws StackError MISSING_TOOL when there is no such program, COMMAND_FAILED when it ends with
- *   an error or takes longer than `timeoutMs`, INTERRUPTED when `signal` fires.
+ *   an error or takes longer than `timeoutMs`, INTERRUPTED when its signal fires.
  */
 export async function runCommand(
   file: string,
@@ -34,6 +46,10 @@ export async function runCommand(
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
+  const { signal, watch } = options.control ?? {};
+  if (child.pid !== undefined) {
+    watch?.onStart(child.pid, args.at(-1) ?? file);
+  }
   let stdout = '';
   let stderr = '';
   const endedBy = new Set<'timeout' | 'signal'>();
@@ -51,8 +67,8 @@ export async function runCommand(
   };
   const onAbort = () => end('signal');
   const timer = setTimeout(() => end('timeout'), options.timeoutMs);
-  options.signal?.addEventListener('abort', onAbort, { once: true });
-  if (options.signal?.aborted === true) {
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted === true) {
     onAbort();
   }
   try {
@@ -78,7 +94,10 @@ export async function runCommand(
     throw error;
   } finally {
     clearTimeout(timer);
-    options.signal?.removeEventListener('abort', onAbort);
+    if (child.pid !== undefined) {
+      watch?.onEnd(child.pid);
+    }
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 
@@ -92,7 +111,8 @@ export function tailOf(text: string, lines: number): string {
     .join('\n');
 }
 
-function killGroup(pid: number): void {
+/** Ends a process group at once; one that is gone is no error. */
+export function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {

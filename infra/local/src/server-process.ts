@@ -90,7 +90,7 @@ function readPid(pidFile: string): number | undefined {
 }
 
 /** The command line of a live process; a zombie has none. */
-function commandLineOf(pid: number): string | undefined {
+export function commandLineOf(pid: number): string | undefined {
   if (process.platform !== 'linux') {
     const ps = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
     return ps.status === 0 ? ps.stdout : undefined;

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { StackError, systemCodeOf } from './errors.ts';
 import { pollUntil, throwIfInterrupted } from './poll.ts';
-import { tailOf } from './run-command.ts';
+import { type CommandControl, tailOf } from './run-command.ts';
 import { findRunning, launch, type ProcessIdentity } from './server-process.ts';
 import type { Server } from './servers/server.ts';
 
@@ -13,7 +13,7 @@ const LOG_TAIL_BYTES = 16_384;
 
 export interface StartServerOptions {
   readonly onProgress: (line: string) => void;
-  readonly signal?: AbortSignal | undefined;
+  readonly control: CommandControl;
   /** Called before the process exists, so that whoever has to end it knows of it in time. */
   readonly onLaunch: (identity: ProcessIdentity) => void;
 }
@@ -24,16 +24,17 @@ export interface StartServerOptions {
  * @throws StackError START_FAILED with the end of its log, or INTERRUPTED.
  */
 export async function startServer(server: Server, options: StartServerOptions): Promise<void> {
+  const { signal } = options.control;
   const startedAtMs = performance.now();
   if (findRunning(server.command) !== undefined) {
-    await waitUntilHealthy(server, () => findRunning(server.command) === undefined, options.signal);
+    await waitUntilHealthy(server, () => findRunning(server.command) === undefined, signal);
     return;
   }
-  await server.prepare(options.signal);
-  throwIfInterrupted(options.signal);
+  await server.prepare(options.control);
+  throwIfInterrupted(signal);
   options.onLaunch(server.command);
   const launched = launch(server.command);
-  await waitUntilHealthy(server, launched.hasExited, options.signal);
+  await waitUntilHealthy(server, launched.hasExited, signal);
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
   options.onProgress(`${server.service}: up after ${seconds} s`);
 }

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError } from '../errors.ts';
 import { findProgram } from '../find-program.ts';
-import { runCommand } from '../run-command.ts';
+import { type CommandControl, runCommand } from '../run-command.ts';
 import type { ProvisionContext } from './context.ts';
 
 const ARCHIVE_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -26,7 +26,7 @@ export interface PackageRequest {
 
 /**
  * Downloads Debian packages with everything they depend on, checks their signatures, and unpacks
- * their files into `intoDir`. Nothing is installed: apt runs with lists, status and cache of its own
+ * their files into `intoDir`, which the caller has locked. Nothing is installed: apt runs with lists, status and cache of its own
  * in a work folder, no maintainer script runs, and any user may do it.
  *
  * @throws StackError MISSING_TOOL or PROVISION_FAILED.
@@ -42,14 +42,16 @@ export async function unpackDebianPackages(
     }
   }
   const { stdout } = await runCommand('dpkg', ['--print-architecture'], { timeoutMs: 10_000 });
-  const workDir = mkdtempSync(join(context.cacheDir, 'apt-work-'));
+  const workDir = `${intoDir}.apt`;
+  // Left by a process that was killed; the caller holds the lock, so it is nobody else's.
+  rmSync(workDir, { recursive: true, force: true });
   try {
     writePrivateApt(workDir, stdout.trim(), request.assumeInstalled ?? []);
     await fetchLists(context, request, workDir, stdout.trim());
     context.onProgress(`${request.title}: downloading packages`);
     await apt(workDir, ['install', '--download-only', '-y', ...request.packages], {
       timeoutMs: DOWNLOAD_TIMEOUT_MS,
-      signal: context.signal,
+      control: context,
     });
     await unpack(context, request, join(workDir, 'cache', 'archives'), intoDir);
   } finally {
@@ -91,10 +93,10 @@ async function fetchLists(
         `deb [arch=${architecture} signed-by=${ARCHIVE_KEYRING}] ${mirror} ${suite} main\n`,
       );
       try {
-        await apt(workDir, ['update'], { timeoutMs: UPDATE_TIMEOUT_MS, signal: context.signal });
+        await apt(workDir, ['update'], { timeoutMs: UPDATE_TIMEOUT_MS, control: context });
         await apt(workDir, ['install', '--print-uris', '-y', ...request.packages], {
           timeoutMs: UPDATE_TIMEOUT_MS,
-          signal: context.signal,
+          control: context,
         });
         return;
       } catch (error) {
@@ -136,7 +138,7 @@ async function unpack(
         ),
         ...excludes,
       ],
-      { timeoutMs: UNPACK_TIMEOUT_MS, signal: context.signal },
+      { timeoutMs: UNPACK_TIMEOUT_MS, control: context },
     );
   }
 }
@@ -144,7 +146,7 @@ async function unpack(
 function apt(
   workDir: string,
   args: readonly string[],
-  options: { timeoutMs: number; signal: AbortSignal | undefined },
+  options: { timeoutMs: number; control: CommandControl },
 ) {
   return runCommand('apt-get', ['-c', join(workDir, 'apt.conf'), '-q', ...args], {
     ...options,

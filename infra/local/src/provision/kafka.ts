@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StackError } from '../errors.ts';
@@ -54,7 +54,8 @@ export async function provideKafka(context: ProvisionContext): Promise<KafkaProg
 
 async function provision(context: ProvisionContext, java: string, libsDir: string): Promise<void> {
   const maven = await provideMaven(context, java);
-  const workDir = mkdtempSync(join(context.cacheDir, 'kafka-work-'));
+  const workDir = `${libsDir}.work`;
+  rmSync(workDir, { recursive: true, force: true });
   try {
     context.onProgress(`kafka: downloading Apache Kafka ${KAFKA_VERSION}`);
     await runCommand(
@@ -68,7 +69,7 @@ async function provision(context: ProvisionContext, java: string, libsDir: strin
         `-DoutputDirectory=${join(workDir, 'libs')}`,
         '-DincludeScope=runtime',
       ],
-      { timeoutMs: DOWNLOAD_TIMEOUT_MS, signal: context.signal },
+      { timeoutMs: DOWNLOAD_TIMEOUT_MS, control: context },
     );
     if (!hasBroker(join(workDir, 'libs'))) {
       throw new StackError('PROVISION_FAILED', 'kafka: Maven ended well but fetched no broker');

@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { StackError } from '../errors.ts';
 import { withFileLock } from '../file-lock.ts';
@@ -54,7 +55,9 @@ async function build(context: ProvisionContext, binary: string): Promise<void> {
   if (go === undefined) {
     throw new StackError('MISSING_TOOL', `no S3 server here, and no go to build one. ${OTHERWISE}`);
   }
-  const workDir = mkdtempSync(join(context.cacheDir, 'versitygw-work-'));
+  const workDir = `${binary}.work`;
+  rmSync(workDir, { recursive: true, force: true });
+  mkdirSync(workDir);
   try {
     context.onProgress(`s3: building versitygw ${VERSION} (about two minutes the first time)`);
     await runCommand(
@@ -66,9 +69,11 @@ async function build(context: ProvisionContext, binary: string): Promise<void> {
       {
         cwd: workDir,
         timeoutMs: BUILD_TIMEOUT_MS,
-        signal: context.signal,
+        control: context,
         env: {
           ...process.env,
+          // go refuses to run without one.
+          HOME: process.env['HOME'] ?? homedir(),
           GOBIN: workDir,
           // Without this flag the module cache is read-only, and nobody can delete it plainly.
           GOFLAGS: `${process.env['GOFLAGS'] ?? ''} -modcacherw`.trim(),

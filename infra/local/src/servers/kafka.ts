@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { KafkaProgram } from '../provision/kafka.ts';
-import { runCommand } from '../run-command.ts';
+import { type CommandControl, runCommand } from '../run-command.ts';
 import type { ProcessIdentity } from '../server-process.ts';
 import { findKafkaProblem } from './kafka-health.ts';
 import type { Server } from './server.ts';
@@ -45,10 +45,10 @@ export function kafkaServer(options: KafkaServerOptions): Server {
       logFile: join(dir, 'server.log'),
       ...kafkaIdentity(options.stackDir),
     },
-    prepare: async (signal) => {
+    prepare: async (control) => {
       mkdirSync(dir, { recursive: true });
       writeFileSync(configPath, kafkaConfiguration(options));
-      await format(options.program.java, classPath, dir, signal);
+      await format(options.program.java, classPath, dir, control);
     },
     findProblem: () => findKafkaProblem(kafkaBroker(options.port)),
   };
@@ -97,7 +97,7 @@ async function format(
   java: string,
   classPath: string,
   dir: string,
-  signal: AbortSignal | undefined,
+  control: CommandControl,
 ): Promise<void> {
   const donePath = join(dir, 'initialised');
   if (existsSync(donePath)) {
@@ -113,7 +113,7 @@ async function format(
       ...['kafka.tools.StorageTool', 'format', '--cluster-id', clusterId],
       ...['--config', join(dir, 'server.properties')],
     ],
-    { timeoutMs: FORMAT_TIMEOUT_MS, signal, cwd: dir },
+    { timeoutMs: FORMAT_TIMEOUT_MS, control, cwd: dir },
   );
   writeFileSync(donePath, `${clusterId}\n`);
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { StackError } from '../errors.ts';
 import type { MysqlProgram } from '../provision/mysql.ts';
-import { runCommand, tailOf } from '../run-command.ts';
+import { type CommandControl, runCommand, tailOf } from '../run-command.ts';
 import type { ProcessIdentity } from '../server-process.ts';
 import { findMysqlProblem } from './mysql-health.ts';
 import type { Server } from './server.ts';
@@ -42,10 +42,10 @@ export function mysqlServer(options: MysqlServerOptions): Server {
       logFile: join(dir, 'server.log'),
       ...identity,
     },
-    prepare: async (signal) => {
+    prepare: async (control) => {
       mkdirSync(dir, { recursive: true });
       writeFileSync(configPath, mysqlConfiguration(options, isRoot()));
-      await initialise(options.program.mysqld, dir, signal);
+      await initialise(options.program.mysqld, dir, control);
     },
     findProblem: () => findMysqlProblem(mysqlUrl(options.port)),
   };
@@ -89,7 +89,7 @@ export function mysqlConfiguration(options: MysqlServerOptions, asRoot: boolean)
 async function initialise(
   mysqld: string,
   dir: string,
-  signal: AbortSignal | undefined,
+  control: CommandControl,
 ): Promise<void> {
   const dataDir = join(dir, 'data');
   const donePath = join(dir, 'initialised');
@@ -114,7 +114,7 @@ async function initialise(
       ...[`--defaults-file=${join(dir, 'my.cnf')}`, `--datadir=${dataDir}`],
       ...['--initialize-insecure', `--init-file=${sqlPath}`],
     ],
-    { timeoutMs: INITIALISE_TIMEOUT_MS, signal, cwd: dir },
+    { timeoutMs: INITIALISE_TIMEOUT_MS, control, cwd: dir },
   );
   writeFileSync(join(dir, 'initialise.log'), stderr);
   if (stderr.includes('[ERROR]')) {

@@ -1,3 +1,4 @@
+import type { CommandControl } from '../run-command.ts';
 import type { ServiceName } from '../service-names.ts';
 import type { LaunchCommand } from '../server-process.ts';
 
@@ -8,7 +9,7 @@ export interface Server {
   /** How long a clean stop may take before SIGKILL. */
   readonly stopGraceMs: number;
   /** Creates the data folder when there is none yet, and writes the configuration. */
-  readonly prepare: (signal: AbortSignal | undefined) => Promise<void>;
+  readonly prepare: (control: CommandControl) => Promise<void>;
   /** Makes one real request: undefined when it was answered well, else what is wrong in plain words. */
   readonly findProblem: () => Promise<string | undefined>;
 }
