@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { type ContractRegistry, createContractRegistry, MONEY_CONTRACTS } from '@onceledger/core'
 import {
-  claimBuckets,
-  createDatabase,
-  foundSystem,
-  migrate,
+  defaultControlUrl,
+  foundLedger,
   type Names,
   openNames,
   openShardDatabase,
-  registerContracts,
   type ShardDatabase,
   withDatabase,
 } from '@onceledger/ledger-store'
 import { BENCH_BUCKETS, BENCH_TENANT } from './workload.ts'
+
+const QUERY_TIMEOUT_MS = 60_000
 
 /** A fresh ledger of one shard, for one timed run. */
 export interface BenchLedger {
@@ -28,22 +27,24 @@ export function nowUs(): bigint {
   return BigInt(Date.now()) * 1000n
 }
 
+export function benchRegistry(): ContractRegistry {
+  return createContractRegistry(MONEY_CONTRACTS)
+}
+
+export function randomName(): string {
+  return `bench_${randomBytes(5).toString('hex')}`
+}
+
 export async function createBenchLedger(serverUrl: string, connections: number): Promise<BenchLedger> {
-  const name = `bench_${randomBytes(5).toString('hex')}`
+  const name = randomName()
   const url = withDatabase(serverUrl, name)
-  const controlUrl = withDatabase(serverUrl, `${name}_control`)
-  await createDatabase(url)
-  await createDatabase(controlUrl)
-  const database = openShardDatabase({ url, connectionsMax: connections, queryTimeoutMs: 60_000 })
-  const control = openShardDatabase({ url: controlUrl, connectionsMax: 1 })
-  const registry = createContractRegistry(MONEY_CONTRACTS)
+  const controlUrl = defaultControlUrl(url)
+  const registry = benchRegistry()
   const topic = 'bench'
-  await migrate(control, 'control', nowUs())
-  await migrate(database, 'shard', nowUs())
-  await foundSystem(control, { topic, bucketCount: BENCH_BUCKETS, shardCount: 1 })
-  await claimBuckets(control, database, 0)
+  await foundLedger({ controlUrl, shardUrls: [url], topic, bucketCount: BENCH_BUCKETS, registry, nowUs: nowUs() })
+  const database = openShardDatabase({ url, connectionsMax: connections, queryTimeoutMs: QUERY_TIMEOUT_MS })
+  const control = openShardDatabase({ url: controlUrl, connectionsMax: 1 })
   const names = await openNames(control, registry)
-  await registerContracts(database, registry, names, nowUs())
   await names.resolveTenants([BENCH_TENANT])
   return {
     database,

@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createCommandProducer, createLogAdmin } from '@onceledger/command-log'
+import { encodeCommand } from '@onceledger/core'
+import { defaultControlUrl, foundLedger, loadProgress, openShardDatabase, type ShardDatabase, withDatabase } from '@onceledger/ledger-store'
+import { waitFor } from '@onceledger/runtime'
+import { cpuSecondsOf, peakRssMib, type Sample } from '../measure.ts'
+import { benchRegistry, nowUs, randomName } from './ledger.ts'
+import { BENCH_BUCKETS, BENCH_TENANT } from './workload.ts'
+
+export interface EndToEndOptions {
+  readonly serverUrl: string
+  readonly brokers: readonly string[]
+  readonly mysqldPid: number | null
+  readonly events: number
+  readonly accounts: number
+  readonly connections: number
+  readonly newId: () => string
+}
+
+const PRODUCE_CHUNK = 5_000
+const TIMEOUT_MS = 180_000
+/** As `pnpm --filter @onceledger/shard start` has them. */
+const NODE_FLAGS = ['--max-old-space-size=160', '--max-semi-space-size=8']
+
+/**
+ * (d) A shard process of its own reads a topic that was filled before, until the last offset is applied. The time runs from the first
+ * commit to the last, as the database recorded them, so that the start of the process is left out.
+ */
+export async function runEndToEnd(options: EndToEndOptions): Promise<Sample> {
+  const name = randomName()
+  const url = withDatabase(options.serverUrl, name)
+  const topic = `bench-${name}`
+  await foundLedger({
+    controlUrl: defaultControlUrl(url),
+    shardUrls: [url],
+    topic,
+    bucketCount: BENCH_BUCKETS,
+    registry: benchRegistry(),
+    nowUs: nowUs(),
+  })
+  const admin = createLogAdmin({ brokers: options.brokers, clientId: 'onceledger-bench' })
+  const database = openShardDatabase({ url, connectionsMax: 1 })
+  await admin.ensureTopic({ topic, partitions: BENCH_BUCKETS, retentionMs: -1 })
+  await fillTopic(options, topic)
+  const mysqldBefore = await cpuSecondsOf(options.mysqldPid)
+  const child = startShard(options, url)
+  try {
+    await waitUntilApplied(database, topic, options.events, child)
+    const mysqldAfter = await cpuSecondsOf(options.mysqldPid)
+    const pid = child.pid ?? 0
+    return {
+      events: options.events,
+      seconds: await secondsOfCommits(database),
+      nodeCpuSeconds: (await cpuSecondsOf(pid)) ?? Number.NaN,
+      mysqldCpuSeconds: mysqldBefore === null || mysqldAfter === null ? null : mysqldAfter - mysqldBefore,
+      peakRssMib: await peakRssMib(pid),
+    }
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+    await database.withSession((session) => session.run(`DROP DATABASE ${name}; DROP DATABASE ${name}_control`))
+    await database.close()
+    await admin.deleteTopic(topic)
+  }
+}
+
+async function fillTopic(options: EndToEndOptions, topic: string): Promise<void> {
+  const producer = createCommandProducer({ brokers: options.brokers, clientId: 'onceledger-bench' })
+  for (let sent = 0; sent < options.events; sent += PRODUCE_CHUNK) {
+    const records = Array.from({ length: Math.min(PRODUCE_CHUNK, options.events - sent) }, (_, i) =>
+      encodeCommand({
+        type: 'deposit.v1',
+        tenantId: BENCH_TENANT,
+        businessKey: `account-${(sent + i) % options.accounts}`,
+        eventId: options.newId(),
+        operationId: options.newId(),
+        source: '/onceledger/bench',
+        data: { amount: String(100 + (i % 900)), currency: 'EUR' },
+      }),
+    )
+    await producer.send(topic, records)
+  }
+  await producer.close()
+}
+
+function startShard(options: EndToEndOptions, url: string): ChildProcess {
+  const main = new URL('../../../../services/shard/src/main.ts', import.meta.url).pathname
+  return spawn(process.execPath, [...NODE_FLAGS, main], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      ONCELEDGER_SHARD: '0',
+      ONCELEDGER_MYSQL_URLS: url,
+      ONCELEDGER_CONTROL_URL: '',
+      ONCELEDGER_KAFKA_BROKERS: options.brokers.join(','),
+      ONCELEDGER_CONNECTIONS: String(options.connections),
+      ONCELEDGER_ADMIN_PORT: '0',
+      ONCELEDGER_LOG_LEVEL: 'error',
+      ONCELEDGER_FAILPOINTS: '',
+    },
+  })
+}
+
+async function waitUntilApplied(database: ShardDatabase, topic: string, events: number, child: ChildProcess): Promise<void> {
+  await waitFor(
+    async () => {
+      if (child.exitCode !== null) throw new Error(`the shard process ended with code ${child.exitCode}`)
+      const progress = await loadProgress(database, topic)
+      return progress.reduce((sum, { nextOffset }) => sum + nextOffset, 0n) >= BigInt(events)
+    },
+    { timeoutMs: TIMEOUT_MS, intervalMs: 100, what: `all ${events} commands applied` },
+  )
+}
+
+async function secondsOfCommits(database: ShardDatabase): Promise<number> {
+  const [rows = []] = await database.withSession((session) =>
+    session.run('SELECT MIN(committed_at), (SELECT MAX(updated_at) FROM applied_offset) FROM operation'),
+  )
+  const [first, last] = rows[0] ?? []
+  return Number(BigInt(String(last)) - BigInt(String(first))) / 1e6
+}
