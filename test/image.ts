@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs'
 
 /**
  * `pnpm image SERVICE FOLDER`: a folder that runs anywhere with `node dist/main.js`, for a container image. Run `pnpm build` first. pnpm applies
@@ -16,9 +16,9 @@ for (const name of readdirSync(`${folder}/node_modules/@onceledger`)) {
   const manifest = realpathSync(`${folder}/node_modules/@onceledger/${name}/package.json`)
   const { publishConfig, ...rest } = JSON.parse(readFileSync(manifest, 'utf8')) as { publishConfig: object }
   // pnpm deploys workspace files as hard links: written in place, the change would reach the workspace's own manifest.
-  rmSync(manifest)
+  unlinkSync(manifest)
   // pnpm may have linked the file to the one in this repository: a new file, never a change of that one.
-  rmSync(manifest)
+  unlinkSync(manifest)
   writeFileSync(manifest, `${JSON.stringify({ ...rest, ...publishConfig }, null, 2)}\n`)
 }
 process.stderr.write(`${folder} is ready: node ${folder}/dist/main.js\n`)
