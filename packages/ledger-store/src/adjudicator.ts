@@ -124,7 +124,8 @@ export function createAdjudicator(options: AdjudicatorOptions): Adjudicator {
 
 /** Each kind of failure has its own branch; none of them ends as "duplicate" (ADJ-4). */
 function afterFailure(error: unknown, mode: ReadMode): { kind: FaultKind; code: string; delay: boolean } {
-  if (error instanceof JudgementFailed || error instanceof CorruptData || error instanceof PacketTooLarge) throw new PoisonedBatch(error.code, error)
+  if (error instanceof JudgementFailed || error instanceof CorruptData || error instanceof PacketTooLarge)
+    throw new PoisonedBatch(error.code, error)
   if (error instanceof StoreMisconfigured) throw new StoreUnavailable(error.code, error.message, { cause: error })
   const { kind, code } = classifyFault(error)
   switch (kind) {
@@ -141,7 +142,8 @@ function afterFailure(error: unknown, mode: ReadMode): { kind: FaultKind; code: 
 
 /** A message that failed to be judged becomes one that is only kept (ADJ-10). */
 function poisoned(item: BatchItem, error: PoisonedBatch): BatchItem {
-  if (item.kind === 'refused') throw new StoreUnavailable(error.code, `a parked message cannot be stored: ${error.message}`, { cause: error })
+  if (item.kind === 'refused')
+    throw new StoreUnavailable(error.code, `a parked message cannot be stored: ${error.message}`, { cause: error })
   const { record, tenantId } = item.command
   return { kind: 'refused', parked: { record, tenantId, reason: error.code, detail: error.message, retryable: false } }
 }

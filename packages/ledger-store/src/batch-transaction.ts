@@ -64,7 +64,8 @@ export async function runBatchTransaction(context: BatchContext, batch: Batch, m
 /** A row of a bucket that the batch does not name would be written past the fence of RTE-2. */
 function assertFenced(batch: Batch): void {
   for (const { bucket } of commandsOf(batch.items))
-    if (!batch.buckets.includes(bucket)) throw new Bug(`a command of bucket ${bucket} in a batch that names the buckets ${batch.buckets.join()}`)
+    if (!batch.buckets.includes(bucket))
+      throw new Bug(`a command of bucket ${bucket} in a batch that names the buckets ${batch.buckets.join()}`)
 }
 
 /** The fences: every bucket is ours and active (RTE-2), and the log position is the one the database expects (ADJ-8). */
@@ -91,7 +92,13 @@ interface JudgedBatch extends BatchStatements {
  * A parked command writes no identity, so no unique key would notice that it was judged before. Where identities were left unread, they
  * are read before such a verdict is believed (ADJ-2): a known operation is a duplicate or a conflict, whatever the accounts say now.
  */
-async function judgeLocked(context: BatchContext, session: Session, batch: Batch, state: LockedState, mode: ReadMode): Promise<JudgedBatch> {
+async function judgeLocked(
+  context: BatchContext,
+  session: Session,
+  batch: Batch,
+  state: LockedState,
+  mode: ReadMode,
+): Promise<JudgedBatch> {
   const judged = judge(context, batch, state)
   if (mode === 'read-first' || judged.unguarded === 0) return judged
   const known = await readIdentities(session, batch, context.names)
@@ -107,7 +114,14 @@ function judge(context: BatchContext, batch: Batch, state: LockedState): JudgedB
     const judgements = inOrderOfItems(batch, judged.judgements)
     const writes = { ...judged.writes, parked: [...judged.writes.parked, ...refused] }
     const counted = notCountedYet(batch, judgements, state)
-    const statements = batchStatements({ writes, source: batch.source, stored: state.offset, judgements: counted, names: context.names, nowUs })
+    const statements = batchStatements({
+      writes,
+      source: batch.source,
+      stored: state.offset,
+      judgements: counted,
+      names: context.names,
+      nowUs,
+    })
     return { judgements, unguarded: judged.writes.parked.length, ...statements }
   } catch (error) {
     if (error instanceof StoreMisconfigured) throw error
@@ -124,14 +138,24 @@ function notCountedYet(batch: Batch, judgements: readonly Judgement[], { offset 
   })
 }
 
-async function commit(context: BatchContext, session: Session, batch: Batch, { judgements, rows, offset }: JudgedBatch): Promise<BatchOutcome> {
+async function commit(
+  context: BatchContext,
+  session: Session,
+  batch: Batch,
+  { judgements, rows, offset }: JudgedBatch,
+): Promise<BatchOutcome> {
   await sendWrites(context.failpoints, session, rows, offset)
   await context.failpoints.hit('store.after-commit')
   return { kind: 'committed', judgements, nextOffset: batch.source.nextOffset }
 }
 
 /** All writes and the COMMIT travel in one packet: the server stops at the first statement that fails and never reaches the COMMIT. */
-async function sendWrites(failpoints: StoreFailpoints, session: Session, rows: readonly string[], offset: readonly string[]): Promise<void> {
+async function sendWrites(
+  failpoints: StoreFailpoints,
+  session: Session,
+  rows: readonly string[],
+  offset: readonly string[],
+): Promise<void> {
   if (failpoints.armed('store.inside-batch') && rows.length > 0) {
     await session.run(rows.join(';'))
     await failpoints.hit('store.inside-batch')
@@ -141,7 +165,8 @@ async function sendWrites(failpoints: StoreFailpoints, session: Session, rows: r
   await failpoints.hit('store.before-commit')
   const packet = [...rows, ...offset, 'COMMIT'].join(';')
   // All literals are digits and hex digits, so characters are bytes.
-  if (packet.length > PACKET_BYTES_MAX) throw new PacketTooLarge(`a batch of ${packet.length} bytes, at most ${PACKET_BYTES_MAX} are sent at once`)
+  if (packet.length > PACKET_BYTES_MAX)
+    throw new PacketTooLarge(`a batch of ${packet.length} bytes, at most ${PACKET_BYTES_MAX} are sent at once`)
   await session.run(packet)
 }
 

@@ -47,11 +47,17 @@ async function storedContracts(session: Session): Promise<Map<string, Buffer>> {
 function unregistered(own: readonly OwnContract[], stored: ReadonlyMap<string, Buffer>): OwnContract[] {
   for (const key of stored.keys())
     if (!own.some(({ typeNo, contract }) => `${typeNo}.${contract.version}` === key))
-      throw new StoreMisconfigured('CONTRACT_UNKNOWN', `this shard was used with operation type number and version ${key}, which this release does not know`)
+      throw new StoreMisconfigured(
+        'CONTRACT_UNKNOWN',
+        `this shard was used with operation type number and version ${key}, which this release does not know`,
+      )
   return own.filter(({ contract, typeNo, digest }) => {
     const before = stored.get(`${typeNo}.${contract.version}`)
     if (before !== undefined && !before.equals(digest))
-      throw new StoreMisconfigured('CONTRACT_CHANGED', `${contract.name}.v${contract.version} differs from the rules that this shard was used with; register a new version instead`)
+      throw new StoreMisconfigured(
+        'CONTRACT_CHANGED',
+        `${contract.name}.v${contract.version} differs from the rules that this shard was used with; register a new version instead`,
+      )
     return before === undefined
   })
 }

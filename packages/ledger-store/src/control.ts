@@ -32,7 +32,9 @@ async function foundOnce(control: ShardDatabase, foundation: SystemFoundation): 
     if (stored.size > 0) return assertSameFoundation(stored, wanted)
     const { owners } = evenShardMap(foundation.bucketCount, foundation.shardCount)
     await session.run(`INSERT INTO setting (name, value)
-      VALUES ${Object.entries(wanted).map(([name, value]) => `(${textLiteral(name)}, ${textLiteral(value)})`).join(',')}`)
+      VALUES ${Object.entries(wanted)
+        .map(([name, value]) => `(${textLiteral(name)}, ${textLiteral(value)})`)
+        .join(',')}`)
     await session.run(`INSERT INTO shard (shard_no, name)
       VALUES ${Array.from({ length: foundation.shardCount }, (_, shard) => `(${shard}, ${textLiteral(`shard-${shard}`)})`).join(',')}`)
     await session.run(`INSERT INTO bucket_map (bucket, shard_no, epoch, state)
@@ -51,7 +53,10 @@ function assertSameFoundation(stored: ReadonlyMap<string, string>, wanted: Reado
   const different = Object.entries(wanted).filter(([name, value]) => stored.get(name) !== value)
   if (different.length === 0) return
   const list = different.map(([name, value]) => `${name} is ${stored.get(name) ?? 'absent'}, not ${value}`).join('; ')
-  throw new StoreMisconfigured('FOUNDATION_DIFFERS', `the system was founded otherwise: ${list}. These never change; use the stored values or another control database`)
+  throw new StoreMisconfigured(
+    'FOUNDATION_DIFFERS',
+    `the system was founded otherwise: ${list}. These never change; use the stored values or another control database`,
+  )
 }
 
 /** @throws StoreMisconfigured `NOT_FOUNDED` */
@@ -66,8 +71,15 @@ export async function loadFoundation(control: ShardDatabase): Promise<SystemFoun
 /** The plan of the control schema. The fence of each shard's own database decides (RTE-2). */
 export async function loadShardMap(control: ShardDatabase): Promise<ShardMap> {
   const { bucketCount } = await loadFoundation(control)
-  const [rows = []] = await control.withSession((session) => session.run('SELECT bucket, shard_no, epoch, state FROM bucket_map ORDER BY bucket'))
-  const buckets = rows.map(([bucket, shard, epoch, state]) => ({ bucket: Number(bucket), shard: Number(shard), epoch: String(epoch), state }))
+  const [rows = []] = await control.withSession((session) =>
+    session.run('SELECT bucket, shard_no, epoch, state FROM bucket_map ORDER BY bucket'),
+  )
+  const buckets = rows.map(([bucket, shard, epoch, state]) => ({
+    bucket: Number(bucket),
+    shard: Number(shard),
+    epoch: String(epoch),
+    state,
+  }))
   return parseShardMap({ bucketCount, buckets })
 }
 
@@ -84,12 +96,17 @@ export async function claimBuckets(control: ShardDatabase, database: ShardDataba
     const owned = await countBuckets(database)
     if (settings.has(CLAIMED + shard)) {
       if (owned > 0) return
-      throw new StoreMisconfigured('SHARD_EMPTIED', `shard ${shard} owned buckets before and its database is empty now: restore it from its backup, do not start it`)
+      throw new StoreMisconfigured(
+        'SHARD_EMPTIED',
+        `shard ${shard} owned buckets before and its database is empty now: restore it from its backup, do not start it`,
+      )
     }
     const rows = bucketsOfShard(map, shard).map((bucket) => `(${bucket}, 1, 'ACTIVE')`)
     if (owned === 0 && rows.length > 0)
-      await database.withSession((shardSession) => shardSession.run(`INSERT INTO owned_bucket (bucket, epoch, state)
-        VALUES ${rows.join(',')}`))
+      await database.withSession((shardSession) =>
+        shardSession.run(`INSERT INTO owned_bucket (bucket, epoch, state)
+        VALUES ${rows.join(',')}`),
+      )
     await session.run(`INSERT INTO setting (name, value)
       VALUES (${textLiteral(CLAIMED + shard)}, ${textLiteral('1')})`)
   })

@@ -12,7 +12,10 @@ export async function createDatabase(url: string): Promise<void> {
   const { name, server } = splitUrl(url)
   const connection = await mysql.createConnection({ uri: server, connectTimeout: TIMEOUT_MS })
   try {
-    await connection.query({ sql: `CREATE DATABASE IF NOT EXISTS \`${name}\` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`, timeout: TIMEOUT_MS })
+    await connection.query({
+      sql: `CREATE DATABASE IF NOT EXISTS \`${name}\` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+      timeout: TIMEOUT_MS,
+    })
   } finally {
     connection.destroy()
   }

@@ -55,14 +55,13 @@ export async function migrate(database: ShardDatabase, kind: SchemaKind, nowUs: 
 
 async function lock(session: Session): Promise<void> {
   const [rows] = await session.run(`SELECT GET_LOCK(CONCAT('onceledger.migrate.', LEFT(DATABASE(), 40)), ${LOCK_WAIT_S})`)
-  if (Number(rows?.[0]?.[0]) !== 1) throw new StoreUnavailable('MIGRATION_LOCKED', 'another process is migrating this database; try again when it is done')
+  if (Number(rows?.[0]?.[0]) !== 1)
+    throw new StoreUnavailable('MIGRATION_LOCKED', 'another process is migrating this database; try again when it is done')
 }
 
 async function runMissing(session: Session, migrations: readonly Migration[], nowUs: bigint): Promise<string[]> {
   const done = await appliedMigrations(session)
-  const unknown = [...done.keys()].filter((version) => !migrations.some((migration) => migration.version === version))
-  if (unknown.length > 0)
-    throw new StoreMisconfigured('SCHEMA_NEWER', `the database has migrations ${unknown.join(', ')} that this release does not know; use a newer release`)
+  assertNotNewer(migrations, done)
   const ran: string[] = []
   for (const migration of migrations) {
     const stored = done.get(migration.version)
@@ -87,14 +86,31 @@ interface AppliedMigration {
 
 async function appliedMigrations(session: Session): Promise<Map<number, AppliedMigration>> {
   const [rows = []] = await session.run('SELECT version, digest, finished FROM schema_migration ORDER BY version')
-  return new Map(rows.map(([version, digest, finished]) => [Number(version), { digest: digest as Buffer, finished: Number(finished) === 1 }]))
+  return new Map(
+    rows.map(([version, digest, finished]) => [Number(version), { digest: digest as Buffer, finished: Number(finished) === 1 }]),
+  )
+}
+
+function assertNotNewer(migrations: readonly Migration[], done: ReadonlyMap<number, AppliedMigration>): void {
+  const unknown = [...done.keys()].filter((version) => !migrations.some((migration) => migration.version === version))
+  if (unknown.length > 0)
+    throw new StoreMisconfigured(
+      'SCHEMA_NEWER',
+      `the database has migrations ${unknown.join(', ')} that this release does not know; use a newer release`,
+    )
 }
 
 function assertSame(migration: Migration, stored: AppliedMigration): void {
   if (!stored.finished)
-    throw new StoreMisconfigured('MIGRATION_HALF_DONE', `${migration.name} was interrupted; compare the schema with the file, finish it by hand, then set finished = 1`)
+    throw new StoreMisconfigured(
+      'MIGRATION_HALF_DONE',
+      `${migration.name} was interrupted; compare the schema with the file, finish it by hand, then set finished = 1`,
+    )
   if (!stored.digest.equals(digestOf(migration)))
-    throw new StoreMisconfigured('MIGRATION_EDITED', `${migration.name} was run in another wording; migrations are never edited, add a new one`)
+    throw new StoreMisconfigured(
+      'MIGRATION_EDITED',
+      `${migration.name} was run in another wording; migrations are never edited, add a new one`,
+    )
 }
 
 function digestOf(migration: Migration): Buffer {
@@ -109,9 +125,13 @@ export async function assertMigrated(database: ShardDatabase, kind: SchemaKind):
       FROM information_schema.tables
       WHERE table_schema = DATABASE() AND table_name = 'schema_migration'`)
     const done = Number(exists?.[0]?.[0]) === 1 ? await appliedMigrations(session) : new Map<number, AppliedMigration>()
+    assertNotNewer(migrations, done)
     const missing = migrations.filter((migration) => !done.has(migration.version))
     if (missing.length > 0)
-      throw new StoreMisconfigured('SCHEMA_OLD', `the ${kind} database lacks ${missing.map(({ name }) => name).join(', ')}; run: ledgerctl migrate`)
+      throw new StoreMisconfigured(
+        'SCHEMA_OLD',
+        `the ${kind} database lacks ${missing.map(({ name }) => name).join(', ')}; run: ledgerctl migrate`,
+      )
     for (const migration of migrations) {
       const stored = done.get(migration.version)
       if (stored !== undefined) assertSame(migration, stored)

@@ -43,7 +43,13 @@ export async function loadProgress(database: ShardDatabase, topic: string): Prom
  * An operator's word that a partition goes on elsewhere, after its topic was created anew. Every message from there on is judged like any
  * other, so what had an effect before has no second one.
  */
-export async function resetOffset(database: ShardDatabase, topic: string, partition: number, nextOffset: bigint, nowUs: bigint): Promise<void> {
+export async function resetOffset(
+  database: ShardDatabase,
+  topic: string,
+  partition: number,
+  nextOffset: bigint,
+  nowUs: bigint,
+): Promise<void> {
   await database.withSession((session) =>
     session.run(`UPDATE applied_offset
       SET next_offset = ${nextOffset}, last_digest = NULL, updated_at = ${nowUs}

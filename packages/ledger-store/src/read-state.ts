@@ -72,7 +72,8 @@ export async function beginAndRead(session: Session, batch: Batch, names: Names,
 export async function readIdentities(session: Session, batch: Batch, names: Names): Promise<Pick<LedgerState, 'operations' | 'events'>> {
   const commands = commandsOf(batch.items)
   const operations = operationsToRead(commands, reversalTargets(commands, names), names)
-  const statements = operations.length > 0 ? [selectOperations(operations, names), selectEvents(commands, names)] : [selectEvents(commands, names)]
+  const statements =
+    operations.length > 0 ? [selectOperations(operations, names), selectEvents(commands, names)] : [selectEvents(commands, names)]
   const results = await session.run(statements.join(';'))
   return {
     operations: parseOperations(operations.length > 0 ? (results[0] ?? []) : [], operations),

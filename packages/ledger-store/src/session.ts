@@ -87,7 +87,10 @@ export function openShardDatabase(options: ShardDatabaseOptions): ShardDatabase 
     if (ready.has(connection.connection)) return
     const [, checked] = await send(connection, `${SESSION_SETUP};${SESSION_CHECK}`)
     if (Number(checked?.[0]?.[0]) !== 1)
-      throw new StoreMisconfigured('SESSION_UNSAFE', `the server did not accept the session settings that adjudication depends on, or its max_allowed_packet is below ${PACKET_BYTES_MAX}`)
+      throw new StoreMisconfigured(
+        'SESSION_UNSAFE',
+        `the server did not accept the session settings that adjudication depends on, or its max_allowed_packet is below ${PACKET_BYTES_MAX}`,
+      )
     ready.add(connection.connection)
   }
 

@@ -70,7 +70,13 @@ describe('a batch whose write fails', () => {
           return [...parts.slice(0, at), 'SELECT * FROM no_such_table', ...parts.slice(at)].join(';')
         },
       })
-      const failed = await ledger.adjudicator({ database }).judge(batch).then(() => false, (error: unknown) => error instanceof StoreUnavailable)
+      const failed = await ledger
+        .adjudicator({ database })
+        .judge(batch)
+        .then(
+          () => false,
+          (error: unknown) => error instanceof StoreUnavailable,
+        )
       // Behind the COMMIT there is nothing left to undo.
       if (at >= statements) break
       expect(failed).toBe(true)
@@ -91,7 +97,10 @@ describe('a batch whose write fails', () => {
         // In the same transaction, so the failing packet must take it with it.
         await session.run(`INSERT INTO account (aggregate_id, currency, tenant_no, business_key, bucket, version, balance, overdraft_limit)
           VALUES (x'00000000000000000000000000000001', 'XXX', 1, 'ghost', 0, 0, 5, 0)`)
-        return sql.replace('INSERT INTO operation', `INSERT INTO reversal VALUES (1, 1, 'x', x'00', 1, 'y'), (1, 1, 'x', x'00', 1, 'y');INSERT INTO operation`)
+        return sql.replace(
+          'INSERT INTO operation',
+          `INSERT INTO reversal VALUES (1, 1, 'x', x'00', 1, 'y'), (1, 1, 'x', x'00', 1, 'y');INSERT INTO operation`,
+        )
       },
     })
     const retried: string[] = []

@@ -2,6 +2,7 @@ import { type ShardDatabase, StoreUnavailable } from '@onceledger/ledger-store'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createStoreLedger, type StoreLedger } from '../../support/store-ledger.ts'
 import { ledgerViolations } from './ledger-invariants.ts'
+import { until, untilSomebodyWaitsFor } from './lock-waits.ts'
 import { verdictsOf } from './outcomes.ts'
 import { isReadPacket, isWritePacket, watchedDatabase } from './watched-database.ts'
 
@@ -64,13 +65,15 @@ describe('faults of the database', () => {
         })
         rival = ledger.database.withSession(async (other) => {
           const many = Array.from({ length: 200 }, (_, i) => `(${i + 10},0,'x',x'00',1,'y')`)
-          await other.run(`START TRANSACTION; INSERT INTO reversal VALUES ${many.join(',')}; UPDATE owned_bucket SET hot_from = 1 WHERE bucket = 3`)
+          await other.run(
+            `START TRANSACTION; INSERT INTO reversal VALUES ${many.join(',')}; UPDATE owned_bucket SET hot_from = 1 WHERE bucket = 3`,
+          )
           isHolding()
           await other.run(`UPDATE account SET bucket = bucket WHERE ${ALICE}`)
           await other.run('ROLLBACK')
         })
         await holding
-        await waitForLockWait(session)
+        await untilSomebodyWaitsFor(session)
         await session.run('SELECT * FROM owned_bucket WHERE bucket = 3 FOR SHARE')
       },
     })
@@ -109,7 +112,9 @@ describe('faults of the database', () => {
     await expect(adjudicator.judge(batch)).rejects.toMatchObject({ name: 'StoreUnavailable', code: '1205' })
     await holder.release()
     expect(retried).toEqual(Array.from({ length: 6 }, () => '1205'))
-    expect(await ledger.rows('SELECT COUNT(*), (SELECT COUNT(*) FROM parked), (SELECT next_offset FROM applied_offset) FROM operation')).toEqual([['1', '0', '1']])
+    expect(
+      await ledger.rows('SELECT COUNT(*), (SELECT COUNT(*) FROM parked), (SELECT next_offset FROM applied_offset) FROM operation'),
+    ).toEqual([['1', '0', '1']])
     expect(verdictsOf(await adjudicator.judge(batch))).toEqual(['APPLIED', 'APPLIED'])
   })
 
@@ -142,9 +147,10 @@ describe('faults of the database', () => {
         if (!isWritePacket(sql) || kills++ > 0) return
         const [rows] = await session.run('SELECT CONNECTION_ID()')
         const id = String(rows?.[0]?.[0])
-        void until(async () => (await ledger.value(`SELECT COUNT(*) FROM information_schema.processlist WHERE id = ${id} AND state = 'User sleep'`)) === '1').then(() =>
-          ledger.rows(`KILL QUERY ${id}`),
-        )
+        void until(
+          async () =>
+            (await ledger.value(`SELECT COUNT(*) FROM information_schema.processlist WHERE id = ${id} AND state = 'User sleep'`)) === '1',
+        ).then(() => ledger.rows(`KILL QUERY ${id}`))
         return sql.replace(/;COMMIT$/, `;UPDATE applied_offset SET updated_at = SLEEP(5);COMMIT`)
       },
     })
@@ -155,30 +161,14 @@ describe('faults of the database', () => {
     expect(await ledgerViolations(ledger)).toEqual([])
   })
 
-  it('[ADJ-4] a fault that is nobody\'s data (a missing column) surfaces at once and parks nothing', async () => {
+  it("[ADJ-4] a fault that is nobody's data (a missing column) surfaces at once and parks nothing", async () => {
     await ledger.rows('ALTER TABLE inbox DROP COLUMN source_offset')
     const retried: string[] = []
     const adjudicator = ledger.adjudicator({ observer: { onRetry: (code) => retried.push(code) } })
     await expect(adjudicator.judge(ledger.batch([{ key: 'alice' }]))).rejects.toThrow(StoreUnavailable)
     expect(retried).toEqual([])
-    expect(await ledger.rows('SELECT COUNT(*), (SELECT COUNT(*) FROM parked), (SELECT COUNT(*) FROM applied_offset) FROM operation')).toEqual([['0', '0', '0']])
+    expect(
+      await ledger.rows('SELECT COUNT(*), (SELECT COUNT(*) FROM parked), (SELECT COUNT(*) FROM applied_offset) FROM operation'),
+    ).toEqual([['0', '0', '0']])
   })
 })
-
-const POLL_MAX = 2_000
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < POLL_MAX; i++) if (await isTrue()) return
-  throw new Error('the awaited state did not come')
-}
-
-/** Until some transaction waits for a lock of this session. */
-async function waitForLockWait(session: { run(sql: string): Promise<unknown[][][]> }): Promise<void> {
-  await until(async () => {
-    const [rows] = await session.run(`SELECT COUNT(*)
-      FROM performance_schema.data_lock_waits AS w
-      JOIN performance_schema.threads AS t ON t.thread_id = w.blocking_thread_id
-      WHERE t.processlist_id = CONNECTION_ID()`)
-    return Number(rows?.[0]?.[0]) > 0
-  })
-}

@@ -84,7 +84,9 @@ describe('a lost commit answer', () => {
     const batch = ledger.batch([{ key: 'alice' }])
     await expect(ledger.adjudicator({ database }).judge(batch)).rejects.toThrow(StoreUnavailable)
     expect(proxy.cuts()).toBe(6)
-    expect(await ledger.value('SELECT (SELECT COUNT(*) FROM parked) + (SELECT COUNT(*) FROM applied_offset) + (SELECT COUNT(*) FROM operation)')).toBe('0')
+    expect(
+      await ledger.value('SELECT (SELECT COUNT(*) FROM parked) + (SELECT COUNT(*) FROM applied_offset) + (SELECT COUNT(*) FROM operation)'),
+    ).toBe('0')
     expect(verdictsOf(await ledger.adjudicator().judge(batch))).toEqual(['APPLIED'])
   })
 })

@@ -29,28 +29,35 @@ function counting(): { tries: Tries; observer: { onRetry(): void; onSplit(): voi
 }
 
 describe('a message that cannot be judged', () => {
-  it('[ADJ-7] an account whose stored names are another\'s is never posted to: its message is parked, 999 neighbours are applied', { timeout: TIMEOUT_MS }, async () => {
+  it("[ADJ-7] an account whose stored names are another's is never posted to: its message is parked, 999 neighbours are applied", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
     const { tries, observer } = counting()
     const adjudicator = ledger.adjudicator({ observer })
     await adjudicator.judge(ledger.batch([{ key: 'victim' }]))
     await ledger.rows(`UPDATE account SET business_key = 'somebody else' WHERE business_key = 'victim'`)
-    const specs: CommandSpec[] = Array.from({ length: 1_000 }, (_, i) => ({ key: i === 500 ? 'victim' : `key-${i % 100}`, value: Buffer.from(`value ${i}`) }))
+    const specs: CommandSpec[] = Array.from({ length: 1_000 }, (_, i) => ({
+      key: i === 500 ? 'victim' : `key-${i % 100}`,
+      value: Buffer.from(`value ${i}`),
+    }))
     const outcome = await adjudicator.judge(ledger.batch(specs))
     expect(outcome).toMatchObject({ kind: 'committed', nextOffset: 1_001n })
     const verdicts = verdictsOf(outcome)
     expect(verdicts).toHaveLength(1_000)
     expect(verdicts.flatMap((verdict, i) => (verdict === 'APPLIED' ? [] : [[i, verdict]]))).toEqual([[500, 'PARKED']])
-    expect(await ledger.rows(PARKED)).toEqual([['501', Buffer.from('ACCOUNT_CORRUPT'), Buffer.from('bank/victim'), Buffer.from('value 500'), 0, 'PARKED']])
+    expect(await ledger.rows(PARKED)).toEqual([
+      ['501', Buffer.from('ACCOUNT_CORRUPT'), Buffer.from('bank/victim'), Buffer.from('value 500'), 0, 'PARKED'],
+    ])
     expect(await ledger.rows('SELECT next_offset, applied_count, parked_count FROM applied_offset')).toEqual([['1001', '1000', '1']])
-    // Halving finds one of 1,000 in ten steps.
-    expect(tries).toEqual({ attempts: 0, splits: 10, poisons: ['ACCOUNT_CORRUPT'] })
+    // Halving finds one of 1,000 in nine or ten steps; where it stands decides which.
+    expect(tries).toEqual({ attempts: 0, splits: 9, poisons: ['ACCOUNT_CORRUPT'] })
     await ledger.rows(`UPDATE account SET business_key = 'victim' WHERE business_key = 'somebody else'`)
     expect(await ledgerViolations(ledger)).toEqual([])
   })
 
   it.each([
     ['a value that a CHECK refuses', `ALTER TABLE operation ADD CONSTRAINT no_thirteen CHECK (amount <> 1300)`, 'SQL_3819'],
-    ['a value out of the column\'s range', `ALTER TABLE operation MODIFY amount SMALLINT NOT NULL`, 'SQL_1264'],
+    ["a value out of the column's range", `ALTER TABLE operation MODIFY amount SMALLINT NOT NULL`, 'SQL_1264'],
   ])('[ADJ-7] %s is parked with its reason, its neighbours are applied', async (_case, ddl, reason) => {
     await ledger.rows(ddl)
     const { tries, observer } = counting()
@@ -66,7 +73,10 @@ describe('a message that cannot be judged', () => {
 
   it('[ADJ-7] two bad messages in a batch are both found', async () => {
     await ledger.rows('ALTER TABLE operation ADD CONSTRAINT no_thirteen CHECK (amount <> 1300)')
-    const specs = Array.from({ length: 20 }, (_, i) => ({ key: 'alice', data: { amount: i === 0 || i === 19 ? '1300' : '10', currency: 'CZK' } }))
+    const specs = Array.from({ length: 20 }, (_, i) => ({
+      key: 'alice',
+      data: { amount: i === 0 || i === 19 ? '1300' : '10', currency: 'CZK' },
+    }))
     const outcome = await ledger.adjudicator().judge(ledger.batch(specs))
     expect(verdictsOf(outcome).filter((verdict) => verdict === 'PARKED')).toHaveLength(2)
     expect(await ledger.rows('SELECT source_offset FROM parked ORDER BY source_offset')).toEqual([['0'], ['19']])
@@ -120,23 +130,49 @@ const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, i) => i)
 describe('the parking table', () => {
   it('[ADJ-10] keeps key, value, headers and time exactly, whatever bytes they are', async () => {
     const records: Partial<SourceRecord>[] = [
-      { key: EVERY_BYTE, value: EVERY_BYTE, headers: [['ce_id', EVERY_BYTE], ['ce_id', new Uint8Array()], ['', Buffer.from('\u0000\'"\\;--')]], timestampMs: -1n },
+      {
+        key: EVERY_BYTE,
+        value: EVERY_BYTE,
+        headers: [
+          ['ce_id', EVERY_BYTE],
+          ['ce_id', new Uint8Array()],
+          ['', Buffer.from('\u0000\'"\\;--')],
+        ],
+        timestampMs: -1n,
+      },
       { key: null, value: null, headers: [], timestampMs: 0n },
       { key: new Uint8Array(), value: new Uint8Array(), headers: [['ключ 🔑', new Uint8Array([0xff])]], timestampMs: 2n ** 62n },
       { key: EVERY_BYTE.subarray(10, 20), value: Buffer.alloc(1_000_000, 0xa5), headers: [], timestampMs: 1n },
     ]
     const outcome = await ledger.adjudicator().judge(ledger.batch(records.map((record) => refused(record))))
     expect(verdictsOf(outcome)).toEqual(['PARKED', 'PARKED', 'PARKED', 'PARKED'])
-    const rows = await ledger.rows('SELECT record_key, record_value, headers, record_time, record_digest FROM parked ORDER BY source_offset')
-    const bufferOf = (bytes: Uint8Array | null | undefined): Buffer | null => (bytes === null || bytes === undefined ? null : Buffer.from(bytes))
+    const rows = await ledger.rows(
+      'SELECT record_key, record_value, headers, record_time, record_digest FROM parked ORDER BY source_offset',
+    )
+    const bufferOf = (bytes: Uint8Array | null | undefined): Buffer | null =>
+      bytes === null || bytes === undefined ? null : Buffer.from(bytes)
     for (const [i, record] of records.entries()) {
       const [key, value, headers, time, digest] = rows[i] ?? []
       expect(key).toEqual(bufferOf(record.key))
-      expect((value as Buffer | null)?.equals(bufferOf(record.value) ?? Buffer.alloc(0)) ?? null).toEqual(record.value === null ? null : true)
-      const restored = (JSON.parse((headers as Buffer).toString('utf8')) as [string, string][]).map(([name, text]) => [name, Buffer.from(text, 'base64')])
+      expect((value as Buffer | null)?.equals(bufferOf(record.value) ?? Buffer.alloc(0)) ?? null).toEqual(
+        record.value === null ? null : true,
+      )
+      const restored = (JSON.parse((headers as Buffer).toString('utf8')) as [string, string][]).map(([name, text]) => [
+        name,
+        Buffer.from(text, 'base64'),
+      ])
       expect(restored).toEqual((record.headers ?? []).map(([name, bytes]) => [name, Buffer.from(bytes)]))
       expect(time).toBe(String(record.timestampMs))
-      expect(digest).toEqual(recordDigest({ position: { topic: '', partition: 0, offset: 0n }, key: null, value: null, headers: [], timestampMs: 0n, ...record }))
+      expect(digest).toEqual(
+        recordDigest({
+          position: { topic: '', partition: 0, offset: 0n },
+          key: null,
+          value: null,
+          headers: [],
+          timestampMs: 0n,
+          ...record,
+        }),
+      )
     }
   })
 
@@ -154,10 +190,13 @@ describe('the parking table', () => {
   })
 
   it('[ADJ-10] takes what a hostile message says about itself: a huge tenant, reason and detail', async () => {
-    const hostile = refused({ value: Buffer.from('x') }, { tenantId: 't'.repeat(5_000), reason: 'R'.repeat(500), detail: `${'d'.repeat(999)}🔑🔑` })
+    const hostile = refused(
+      { value: Buffer.from('x') },
+      { tenantId: 't'.repeat(5_000), reason: 'R'.repeat(500), detail: `${'d'.repeat(999)}🔑🔑` },
+    )
     expect(verdictsOf(await ledger.adjudicator().judge(ledger.batch([hostile])))).toEqual(['PARKED'])
     const [row] = await ledger.rows('SELECT tenant_id, LENGTH(reason), CHAR_LENGTH(detail) FROM parked')
-    expect(row).toEqual([null, 64, 1_000])
+    expect(row).toEqual([null, '64', '1000'])
   })
 
   it('[ADJ-10] takes a batch of messages that together exceed one packet of the server', { timeout: TIMEOUT_MS }, async () => {
@@ -170,7 +209,9 @@ describe('the parking table', () => {
     expect(await ledger.rows('SELECT COUNT(*), SUM(LENGTH(record_value)) FROM parked')).toEqual([['40', '40000000']])
   })
 
-  it('[ADJ-10] [ADJ-8] a message that cannot even be parked stops the partition before it, and the messages before it stand', { timeout: TIMEOUT_MS }, async () => {
+  it('[ADJ-10] [ADJ-8] a message that cannot even be parked stops the partition before it, and the messages before it stand', {
+    timeout: TIMEOUT_MS,
+  }, async () => {
     const batch = ledger.batch([{ key: 'alice' }, refused({ value: Buffer.alloc(17_000_000) })])
     const adjudicator = ledger.adjudicator()
     expect(await adjudicator.judge(batch)).toMatchObject({ kind: 'committed', nextOffset: 1n })

@@ -1,4 +1,12 @@
-import { type Command, type EventWrite, eventKeyOf, idFromBytes, operationReference, type PostingWrite, type StoredEvent } from '@onceledger/core'
+import {
+  type Command,
+  type EventWrite,
+  eventKeyOf,
+  idFromBytes,
+  operationReference,
+  type PostingWrite,
+  type StoredEvent,
+} from '@onceledger/core'
 import { reasonCode, reasonFromCode, verdictCode, verdictFromCode } from '../codes.ts'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'

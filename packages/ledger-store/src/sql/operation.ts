@@ -1,4 +1,11 @@
-import { type Command, operationKey, type OperationWrite, type ReversalWrite, type StoredOperation, type AggregateId } from '@onceledger/core'
+import {
+  type Command,
+  operationKey,
+  type OperationWrite,
+  type ReversalWrite,
+  type StoredOperation,
+  type AggregateId,
+} from '@onceledger/core'
 import { reasonCode, reasonFromCode, verdictCode, verdictFromCode } from '../codes.ts'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
