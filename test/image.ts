@@ -17,8 +17,6 @@ for (const name of readdirSync(`${folder}/node_modules/@onceledger`)) {
   const { publishConfig, ...rest } = JSON.parse(readFileSync(manifest, 'utf8')) as { publishConfig: object }
   // pnpm deploys workspace files as hard links: written in place, the change would reach the workspace's own manifest.
   unlinkSync(manifest)
-  // pnpm may have linked the file to the one in this repository: a new file, never a change of that one.
-  unlinkSync(manifest)
   writeFileSync(manifest, `${JSON.stringify({ ...rest, ...publishConfig }, null, 2)}\n`)
 }
 process.stderr.write(`${folder} is ready: node ${folder}/dist/main.js\n`)
