@@ -7,25 +7,25 @@
 //   node infra/bootstrap/run.mjs SCRIPT [args]       `pnpm run SCRIPT`
 //
 // What it has to say itself goes to stderr: stdout belongs to the program that it runs.
-import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { constants } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { findMissing } from './requirements.mjs';
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { findMissing } from './requirements.mjs'
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const BIN = join(ROOT, 'node_modules', '.bin');
-const PNPM = 'pnpm@12';
-const ENTRY_POINTS = { demo: 'demo/src/main.ts', test: 'test/run.ts' };
-const USAGE = 'usage: node infra/bootstrap/run.mjs demo|test|SCRIPT [args]\n';
-const USAGE_EXIT_CODE = 2;
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const BIN = join(ROOT, 'node_modules', '.bin')
+const PNPM = 'pnpm@12'
+const ENTRY_POINTS = { demo: 'demo/src/main.ts', test: 'test/run.ts' }
+const USAGE = 'usage: node infra/bootstrap/run.mjs demo|test|SCRIPT [args]\n'
+const USAGE_EXIT_CODE = 2
 
-const say = (line) => process.stderr.write(`onceledger: ${line}\n`);
+const say = (line) => process.stderr.write(`onceledger: ${line}\n`)
 
 /** PATH with this repository's programs first, so that `node` is Node 24 for every child. */
 function childEnvironment() {
-  return { ...process.env, PATH: [BIN, process.env.PATH ?? ''].join(delimiter) };
+  return { ...process.env, PATH: [BIN, process.env.PATH ?? ''].join(delimiter) }
 }
 
 /**
@@ -34,75 +34,70 @@ function childEnvironment() {
  */
 function run(file, args, stdio) {
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { cwd: ROOT, env: childEnvironment(), stdio });
-    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    const child = spawn(file, args, { cwd: ROOT, env: childEnvironment(), stdio })
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
     // Ctrl-C at a terminal reaches the child by itself, and it should not hear of it twice.
-    const isToldByTerminal = (signal) => signal === 'SIGINT' && process.stdin.isTTY === true;
-    const handlers = signals.map((signal) => [
-      signal,
-      () => isToldByTerminal(signal) || child.kill(signal),
-    ]);
+    const isToldByTerminal = (signal) => signal === 'SIGINT' && process.stdin.isTTY === true
+    const handlers = signals.map((signal) => [signal, () => isToldByTerminal(signal) || child.kill(signal)])
     for (const [signal, handler] of handlers) {
-      process.on(signal, handler);
+      process.on(signal, handler)
     }
-    child.once('error', reject);
+    child.once('error', reject)
     child.once('close', (code, signal) => {
       for (const [name, handler] of handlers) {
-        process.off(name, handler);
+        process.off(name, handler)
       }
-      resolve(code ?? 128 + constants.signals[signal]);
-    });
-  });
+      resolve(code ?? 128 + constants.signals[signal])
+    })
+  })
 }
 
 /** Whether node_modules holds what pnpm-lock.yaml asks for: pnpm keeps a copy of what it installed. */
 function isInstalled() {
-  const installed = join(ROOT, 'node_modules', '.pnpm', 'lock.yaml');
+  const installed = join(ROOT, 'node_modules', '.pnpm', 'lock.yaml')
   return (
-    existsSync(join(BIN, 'node')) &&
-    existsSync(installed) &&
-    readFileSync(installed).equals(readFileSync(join(ROOT, 'pnpm-lock.yaml')))
-  );
+    existsSync(join(BIN, 'node')) && existsSync(installed) && readFileSync(installed).equals(readFileSync(join(ROOT, 'pnpm-lock.yaml')))
+  )
 }
 
 async function install() {
   if (isInstalled()) {
-    return 0;
+    return 0
   }
-  say('installing the packages of pnpm-lock.yaml');
+  say('installing the packages of pnpm-lock.yaml')
   // Without a terminal npx and pnpm would ask, or refuse to go on; stdout is not theirs.
-  const args = ['-y', PNPM, 'install', '--frozen-lockfile', '--config.confirmModulesPurge=false'];
-  return run('npx', args, ['ignore', process.stderr, process.stderr]);
+  const args = ['-y', PNPM, 'install', '--frozen-lockfile', '--config.confirmModulesPurge=false']
+  return run('npx', args, ['ignore', process.stderr, process.stderr])
 }
 
 function commandOf(name, args) {
-  const entry = ENTRY_POINTS[name];
+  const entry = ENTRY_POINTS[name]
   if (entry !== undefined) {
-    return { file: join(BIN, 'node'), args: [entry, ...args] };
+    return { file: join(BIN, 'node'), args: [entry, ...args] }
   }
-  return { file: 'npx', args: ['-y', PNPM, '--silent', 'run', name, ...args] };
+  return { file: 'npx', args: ['-y', PNPM, '--silent', 'run', name, ...args] }
 }
 
 async function main([name, ...args]) {
   if (name === undefined || name.startsWith('-')) {
-    process.stderr.write(USAGE);
-    return USAGE_EXIT_CODE;
+    process.stderr.write(USAGE)
+    return USAGE_EXIT_CODE
   }
-  const missing = findMissing(process.env);
+  const missing = findMissing(process.env)
   if (missing.length > 0) {
-    say('something is missing on this machine:');
+    say('something is missing on this machine:')
     for (const line of missing) {
-      say(`  ${line}`);
+      say(`  ${line}`)
     }
-    return 1;
+    return 1
   }
-  const installed = await install();
+  const installed = await install()
   if (installed !== 0) {
-    say('the packages could not be installed; see above');
-    return installed;
+    say('the packages could not be installed; see above')
+    return installed
   }
-  const command = commandOf(name, args);
-  return run(command.file, command.args, 'inherit');
+  const command = commandOf(name, args)
+  return run(command.file, command.args, 'inherit')
 }
 
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2))

@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
-import { commands } from './commands.ts';
-import { StackError } from './errors.ts';
-import { stackFolder } from './paths.ts';
-import { isServiceName, SERVICE_NAMES, type ServiceName } from './service-names.ts';
+import { parseArgs } from 'node:util'
+import { commands } from './commands.ts'
+import { StackError } from './errors.ts'
+import { stackFolder } from './paths.ts'
+import { isServiceName, SERVICE_NAMES, type ServiceName } from './service-names.ts'
 
 const USAGE = `pnpm stack COMMAND
 
@@ -16,16 +16,16 @@ const USAGE = `pnpm stack COMMAND
 
 SERVICE is one of ${SERVICE_NAMES.join(', ')}.
 ONCELEDGER_STACK_DIR names another folder for the data.
-`;
+`
 
-const USAGE_EXIT_CODE = 2;
-const INTERRUPTED_EXIT_CODE = 130;
+const USAGE_EXIT_CODE = 2
+const INTERRUPTED_EXIT_CODE = 130
 
 function serviceArgument(text: string | undefined): ServiceName {
   if (text === undefined || !isServiceName(text)) {
-    throw new StackError('BAD_SETTING', `name one of ${SERVICE_NAMES.join(', ')}`);
+    throw new StackError('BAD_SETTING', `name one of ${SERVICE_NAMES.join(', ')}`)
   }
-  return text;
+  return text
 }
 
 async function main(): Promise<number> {
@@ -36,12 +36,12 @@ async function main(): Promise<number> {
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
-  });
-  const [command, argument] = positionals;
-  const interrupted = new AbortController();
+  })
+  const [command, argument] = positionals
+  const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // Not `once`: npm and pnpm hand a Ctrl-C on that the terminal has already delivered.
-    process.on(signal, () => interrupted.abort());
+    process.on(signal, () => interrupted.abort())
   }
   const run = commands({
     dir: stackFolder(process.env, undefined),
@@ -49,34 +49,34 @@ async function main(): Promise<number> {
     signal: interrupted.signal,
     print: (text) => process.stdout.write(text),
     onProgress: (line) => process.stderr.write(`${line}\n`),
-  });
+  })
   switch (command) {
     case 'up':
-      return run.up();
+      return run.up()
     case 'down':
-      return run.down(values.wipe);
+      return run.down(values.wipe)
     case 'status':
-      return run.status(values.json);
+      return run.status(values.json)
     case 'env':
-      return run.env(values.json);
+      return run.env(values.json)
     case 'logs':
-      return run.logs(argument === undefined ? SERVICE_NAMES : [serviceArgument(argument)]);
+      return run.logs(argument === undefined ? SERVICE_NAMES : [serviceArgument(argument)])
     case 'kill':
-      return run.kill(serviceArgument(argument));
+      return run.kill(serviceArgument(argument))
     case 'restart':
-      return run.restart(serviceArgument(argument));
+      return run.restart(serviceArgument(argument))
     default:
-      process.stderr.write(USAGE);
-      return values.help ? 0 : USAGE_EXIT_CODE;
+      process.stderr.write(USAGE)
+      return values.help ? 0 : USAGE_EXIT_CODE
   }
 }
 
 try {
-  process.exitCode = await main();
+  process.exitCode = await main()
 } catch (error) {
   if (!(error instanceof StackError)) {
-    throw error;
+    throw error
   }
-  process.stderr.write(`stack: ${error.message}\n`);
-  process.exitCode = error.code === 'INTERRUPTED' ? INTERRUPTED_EXIT_CODE : 1;
+  process.stderr.write(`stack: ${error.message}\n`)
+  process.exitCode = error.code === 'INTERRUPTED' ? INTERRUPTED_EXIT_CODE : 1
 }

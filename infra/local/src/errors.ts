@@ -12,23 +12,23 @@ export type StackErrorCode =
   | 'BAD_SETTING'
   | 'LOCK_TIMEOUT'
   | 'STOP_FAILED'
-  | 'INTERRUPTED';
+  | 'INTERRUPTED'
 
 /** A fault of the local stack. The message is plain words for the person at the terminal. */
 export class StackError extends Error {
-  readonly code: StackErrorCode;
+  readonly code: StackErrorCode
 
   constructor(code: StackErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'StackError';
-    this.code = code;
+    super(message, options)
+    this.name = 'StackError'
+    this.code = code
   }
 }
 
 /** The system error code (`ENOENT`, `ECONNREFUSED`, ...) of a thrown value, if it has one. */
 export function systemCodeOf(error: unknown): string | undefined {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') {
-    return error.code;
+    return error.code
   }
-  return undefined;
+  return undefined
 }

@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 
 /** The full path of an executable on PATH (or in one of `alsoIn`), if there is one. */
 export function findProgram(
@@ -7,11 +7,11 @@ export function findProgram(
   environment: Readonly<Record<string, string | undefined>>,
   alsoIn: readonly string[] = [],
 ): string | undefined {
-  const folders = (environment['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  return [...folders, ...alsoIn].map((folder) => join(folder, name)).find(isExecutable);
+  const folders = (environment['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  return [...folders, ...alsoIn].map((folder) => join(folder, name)).find(isExecutable)
 }
 
 export function isExecutable(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && found.isFile() && (found.mode & 0o111) !== 0;
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found !== undefined && found.isFile() && (found.mode & 0o111) !== 0
 }

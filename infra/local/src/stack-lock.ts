@@ -1,5 +1,5 @@
-import { withFileLock } from './file-lock.ts';
-import { PROVISION_LOCK_TIMEOUT_MS } from './provision/context.ts';
+import { withFileLock } from './file-lock.ts'
+import { PROVISION_LOCK_TIMEOUT_MS } from './provision/context.ts'
 
 /**
  * One process at a time starts, stops or wipes a stack. The lock lies beside the folder, so that it
@@ -18,5 +18,5 @@ export function withStackLock<T>(
       onWait: () => options.onProgress('waiting for another process that works on this stack'),
     },
     work,
-  );
+  )
 }

@@ -1,21 +1,21 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { StackError } from '../errors.ts';
-import { withFileLock } from '../file-lock.ts';
-import { runCommand } from '../run-command.ts';
-import { type ProvisionContext, PROVISION_LOCK_TIMEOUT_MS } from './context.ts';
-import { provideJava } from './java.ts';
-import { provideMaven } from './maven.ts';
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { StackError } from '../errors.ts'
+import { withFileLock } from '../file-lock.ts'
+import { runCommand } from '../run-command.ts'
+import { type ProvisionContext, PROVISION_LOCK_TIMEOUT_MS } from './context.ts'
+import { provideJava } from './java.ts'
+import { provideMaven } from './maven.ts'
 
 /** The same version as in kafka/pom.xml. */
-const KAFKA_VERSION = '4.4.0';
-const DOWNLOAD_TIMEOUT_MS = 15 * 60_000;
-const POM_PATH = fileURLToPath(new URL('../../kafka/pom.xml', import.meta.url));
+const KAFKA_VERSION = '4.4.0'
+const DOWNLOAD_TIMEOUT_MS = 15 * 60_000
+const POM_PATH = fileURLToPath(new URL('../../kafka/pom.xml', import.meta.url))
 
 export interface KafkaProgram {
-  readonly java: string;
-  readonly libsDir: string;
+  readonly java: string
+  readonly libsDir: string
 }
 
 /**
@@ -25,15 +25,15 @@ export interface KafkaProgram {
  * @throws StackError MISSING_TOOL, PROVISION_FAILED, COMMAND_FAILED or BAD_SETTING.
  */
 export async function provideKafka(context: ProvisionContext): Promise<KafkaProgram> {
-  const java = await provideJava(context);
-  const named = context.environment['ONCELEDGER_KAFKA_LIBS'];
+  const java = await provideJava(context)
+  const named = context.environment['ONCELEDGER_KAFKA_LIBS']
   if (named !== undefined && named !== '') {
     if (!hasBroker(named)) {
-      throw new StackError('BAD_SETTING', `ONCELEDGER_KAFKA_LIBS=${named} holds no kafka_2.13-*.jar`);
+      throw new StackError('BAD_SETTING', `ONCELEDGER_KAFKA_LIBS=${named} holds no kafka_2.13-*.jar`)
     }
-    return { java, libsDir: named };
+    return { java, libsDir: named }
   }
-  const libsDir = join(context.cacheDir, `kafka-${KAFKA_VERSION}`);
+  const libsDir = join(context.cacheDir, `kafka-${KAFKA_VERSION}`)
   if (!existsSync(libsDir)) {
     await withFileLock(
       `${libsDir}.lock`,
@@ -44,20 +44,20 @@ export async function provideKafka(context: ProvisionContext): Promise<KafkaProg
       },
       async () => {
         if (!existsSync(libsDir)) {
-          await provision(context, java, libsDir);
+          await provision(context, java, libsDir)
         }
       },
-    );
+    )
   }
-  return { java, libsDir };
+  return { java, libsDir }
 }
 
 async function provision(context: ProvisionContext, java: string, libsDir: string): Promise<void> {
-  const maven = await provideMaven(context, java);
-  const workDir = `${libsDir}.work`;
-  rmSync(workDir, { recursive: true, force: true });
+  const maven = await provideMaven(context, java)
+  const workDir = `${libsDir}.work`
+  rmSync(workDir, { recursive: true, force: true })
   try {
-    context.onProgress(`kafka: downloading Apache Kafka ${KAFKA_VERSION}`);
+    context.onProgress(`kafka: downloading Apache Kafka ${KAFKA_VERSION}`)
     await runCommand(
       maven.file,
       [
@@ -70,17 +70,17 @@ async function provision(context: ProvisionContext, java: string, libsDir: strin
         '-DincludeScope=runtime',
       ],
       { timeoutMs: DOWNLOAD_TIMEOUT_MS, control: context },
-    );
+    )
     if (!hasBroker(join(workDir, 'libs'))) {
-      throw new StackError('PROVISION_FAILED', 'kafka: Maven ended well but fetched no broker');
+      throw new StackError('PROVISION_FAILED', 'kafka: Maven ended well but fetched no broker')
     }
-    renameSync(join(workDir, 'libs'), libsDir);
+    renameSync(join(workDir, 'libs'), libsDir)
   } finally {
-    rmSync(workDir, { recursive: true, force: true });
+    rmSync(workDir, { recursive: true, force: true })
   }
-  context.onProgress(`kafka: Apache Kafka ${KAFKA_VERSION} ready`);
+  context.onProgress(`kafka: Apache Kafka ${KAFKA_VERSION} ready`)
 }
 
 function hasBroker(libsDir: string): boolean {
-  return existsSync(libsDir) && readdirSync(libsDir).some((name) => /^kafka_2\.13-.*\.jar$/.test(name));
+  return existsSync(libsDir) && readdirSync(libsDir).some((name) => /^kafka_2\.13-.*\.jar$/.test(name))
 }

@@ -1,14 +1,14 @@
-import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { StackError } from '../errors.ts';
-import { findProgram } from '../find-program.ts';
-import type { ProvisionContext } from './context.ts';
-import { machineSuites, unpackDebianPackages } from './debian-packages.ts';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StackError } from '../errors.ts'
+import { findProgram } from '../find-program.ts'
+import type { ProvisionContext } from './context.ts'
+import { machineSuites, unpackDebianPackages } from './debian-packages.ts'
 
 /** A command that takes Maven's arguments. */
 export interface MavenCommand {
-  readonly file: string;
-  readonly leadingArgs: readonly string[];
+  readonly file: string
+  readonly leadingArgs: readonly string[]
 }
 
 /**
@@ -18,19 +18,19 @@ export interface MavenCommand {
  * @throws StackError PROVISION_FAILED or MISSING_TOOL.
  */
 export async function provideMaven(context: ProvisionContext, java: string): Promise<MavenCommand> {
-  const mvn = findProgram('mvn', context.environment);
+  const mvn = findProgram('mvn', context.environment)
   if (mvn !== undefined) {
-    return { file: mvn, leadingArgs: [] };
+    return { file: mvn, leadingArgs: [] }
   }
-  const prefix = join(context.cacheDir, 'maven');
+  const prefix = join(context.cacheDir, 'maven')
   if (!existsSync(prefix)) {
-    await provision(context, prefix);
+    await provision(context, prefix)
   }
-  const home = join(prefix, 'usr', 'share', 'maven');
-  const boot = join(home, 'boot');
-  const launcher = readdirSync(boot).find((name) => /^plexus-classworlds.*\.jar$/.test(name));
+  const home = join(prefix, 'usr', 'share', 'maven')
+  const boot = join(home, 'boot')
+  const launcher = readdirSync(boot).find((name) => /^plexus-classworlds.*\.jar$/.test(name))
   if (launcher === undefined) {
-    throw new StackError('PROVISION_FAILED', `no launcher in ${boot}. Delete ${prefix} and try again.`);
+    throw new StackError('PROVISION_FAILED', `no launcher in ${boot}. Delete ${prefix} and try again.`)
   }
   return {
     file: java,
@@ -41,12 +41,12 @@ export async function provideMaven(context: ProvisionContext, java: string): Pro
       `-Dmaven.multiModuleProjectDirectory=${prefix}`,
       'org.codehaus.plexus.classworlds.launcher.Launcher',
     ],
-  };
+  }
 }
 
 async function provision(context: ProvisionContext, prefix: string): Promise<void> {
-  const unpacked = `${prefix}.unpacking`;
-  rmSync(unpacked, { recursive: true, force: true });
+  const unpacked = `${prefix}.unpacking`
+  rmSync(unpacked, { recursive: true, force: true })
   await unpackDebianPackages(
     context,
     {
@@ -58,7 +58,7 @@ async function provision(context: ProvisionContext, prefix: string): Promise<voi
         'Install Maven (Debian: apt-get install maven), or set ONCELEDGER_KAFKA_LIBS to the libs folder of an unpacked Apache Kafka.',
     },
     unpacked,
-  );
+  )
   // The packaged one is a link to /etc, which is not where these files are.
   writeFileSync(
     join(unpacked, 'onceledger-m2.conf'),
@@ -67,6 +67,6 @@ set maven.conf default \${maven.home}/conf
 [plexus.core]
 load \${maven.home}/lib/*.jar
 `,
-  );
-  renameSync(unpacked, prefix);
+  )
+  renameSync(unpacked, prefix)
 }

@@ -1,36 +1,36 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { KafkaProgram } from '../provision/kafka.ts';
-import { type CommandControl, runCommand } from '../run-command.ts';
-import type { ProcessIdentity } from '../server-process.ts';
-import { findKafkaProblem } from './kafka-health.ts';
-import type { Server } from './server.ts';
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { KafkaProgram } from '../provision/kafka.ts'
+import { type CommandControl, runCommand } from '../run-command.ts'
+import type { ProcessIdentity } from '../server-process.ts'
+import { findKafkaProblem } from './kafka-health.ts'
+import type { Server } from './server.ts'
 
-const LOG_CONFIG_PATH = fileURLToPath(new URL('../../kafka/log4j2.properties', import.meta.url));
-const FORMAT_TIMEOUT_MS = 2 * 60_000;
+const LOG_CONFIG_PATH = fileURLToPath(new URL('../../kafka/log4j2.properties', import.meta.url))
+const FORMAT_TIMEOUT_MS = 2 * 60_000
 
 export interface KafkaServerOptions {
-  readonly stackDir: string;
-  readonly port: number;
-  readonly controllerPort: number;
-  readonly program: KafkaProgram;
+  readonly stackDir: string
+  readonly port: number
+  readonly controllerPort: number
+  readonly program: KafkaProgram
 }
 
 export function kafkaBroker(port: number): string {
-  return `127.0.0.1:${port}`;
+  return `127.0.0.1:${port}`
 }
 
 export function kafkaIdentity(stackDir: string): ProcessIdentity {
-  const dir = join(stackDir, 'kafka');
-  return { pidFile: join(dir, 'pid'), marker: join(dir, 'server.properties') };
+  const dir = join(stackDir, 'kafka')
+  return { pidFile: join(dir, 'pid'), marker: join(dir, 'server.properties') }
 }
 
 export function kafkaServer(options: KafkaServerOptions): Server {
-  const dir = join(options.stackDir, 'kafka');
-  const configPath = join(dir, 'server.properties');
-  const classPath = join(options.program.libsDir, '*');
+  const dir = join(options.stackDir, 'kafka')
+  const configPath = join(dir, 'server.properties')
+  const classPath = join(options.program.libsDir, '*')
   return {
     service: 'kafka',
     stopGraceMs: 30_000,
@@ -46,17 +46,17 @@ export function kafkaServer(options: KafkaServerOptions): Server {
       ...kafkaIdentity(options.stackDir),
     },
     prepare: async (control) => {
-      mkdirSync(dir, { recursive: true });
-      writeFileSync(configPath, kafkaConfiguration(options));
-      await format(options.program.java, classPath, dir, control);
+      mkdirSync(dir, { recursive: true })
+      writeFileSync(configPath, kafkaConfiguration(options))
+      await format(options.program.java, classPath, dir, control)
     },
     findProblem: () => findKafkaProblem(kafkaBroker(options.port)),
-  };
+  }
 }
 
 /** One node that is broker and controller, on loopback, small. */
 export function kafkaConfiguration(options: KafkaServerOptions): string {
-  const { port, controllerPort } = options;
+  const { port, controllerPort } = options
   return `process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}
@@ -90,22 +90,17 @@ log.segment.bytes=67108864
 # After SIGKILL the controller refuses the new broker until the session of the old one has ended.
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
-`;
+`
 }
 
-async function format(
-  java: string,
-  classPath: string,
-  dir: string,
-  control: CommandControl,
-): Promise<void> {
-  const donePath = join(dir, 'initialised');
+async function format(java: string, classPath: string, dir: string, control: CommandControl): Promise<void> {
+  const donePath = join(dir, 'initialised')
   if (existsSync(donePath)) {
-    return;
+    return
   }
-  rmSync(join(dir, 'data'), { recursive: true, force: true });
+  rmSync(join(dir, 'data'), { recursive: true, force: true })
   // 22 characters of base64url; the first must not be a minus, which would read as an option.
-  const clusterId = `A${randomBytes(16).toString('base64url').slice(1)}`;
+  const clusterId = `A${randomBytes(16).toString('base64url').slice(1)}`
   await runCommand(
     java,
     [
@@ -114,6 +109,6 @@ async function format(
       ...['--config', join(dir, 'server.properties')],
     ],
     { timeoutMs: FORMAT_TIMEOUT_MS, control, cwd: dir },
-  );
-  writeFileSync(donePath, `${clusterId}\n`);
+  )
+  writeFileSync(donePath, `${clusterId}\n`)
 }

@@ -1,6 +1,6 @@
-import { createConnection } from 'mysql2/promise';
+import { createConnection } from 'mysql2/promise'
 
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 3_000
 
 /**
  * Whether the server at a `mysql://` URL lets us in and answers a query: undefined when it does,
@@ -8,22 +8,22 @@ const TIMEOUT_MS = 3_000;
  */
 export async function findMysqlProblem(url: string): Promise<string | undefined> {
   try {
-    const connection = await createConnection({ uri: url, connectTimeout: TIMEOUT_MS });
+    const connection = await createConnection({ uri: url, connectTimeout: TIMEOUT_MS })
     try {
-      await connection.query({ sql: 'SELECT 1', timeout: TIMEOUT_MS });
-      return undefined;
+      await connection.query({ sql: 'SELECT 1', timeout: TIMEOUT_MS })
+      return undefined
     } finally {
-      connection.destroy();
+      connection.destroy()
     }
   } catch (error) {
     // Refused, starting, no such user: every failure of a health check is its answer.
-    return describeFailure(error);
+    return describeFailure(error)
   }
 }
 
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) {
-    throw error;
+    throw error
   }
-  return error.message === '' ? error.name : error.message;
+  return error.message === '' ? error.name : error.message
 }

@@ -1,5 +1,5 @@
-import { globSync, renameSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { globSync, renameSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 
 /**
  * A gateway that was killed while it completed a multipart upload leaves the upload's folder named
@@ -8,9 +8,9 @@ import { basename, dirname, join } from 'node:path';
  */
 export function mendInterruptedUploads(dataDir: string): void {
   for (const found of globSync('*/.sgwtmp/multipart/*/*.inprogress', { cwd: dataDir })) {
-    const uploadId = basename(found).split('.')[0];
+    const uploadId = basename(found).split('.')[0]
     if (uploadId !== undefined && uploadId !== '') {
-      renameSync(join(dataDir, found), join(dataDir, dirname(found), uploadId));
+      renameSync(join(dataDir, found), join(dataDir, dirname(found), uploadId))
     }
   }
 }
