@@ -73,7 +73,7 @@ export async function runCommand(file: string, args: readonly string[], options:
       child.once('close', resolve)
     })
     if (endedBy.has('signal')) {
-      throw new StackError('INTERRUPTED', `interrupted while running ${file}`)
+      throw new StackError('INTERRUPTED', 'interrupted')
     }
     if (endedBy.has('timeout')) {
       throw new StackError('COMMAND_FAILED', `${file} took longer than ${options.timeoutMs / 1000} s`)
