@@ -1,7 +1,7 @@
 import { type Command, digestUnderVersion } from './command.ts'
 import type { ContractRegistry } from './contract.ts'
 import { applyEffect } from './effect.ts'
-import { idTimeMs } from './identity.ts'
+import { idTimeMsOfHex } from './identity.ts'
 import { eventKeyOf, operationKeyOf, operationReference } from './keys.ts'
 import { Sheet } from './sheet.ts'
 import type { LedgerState } from './state.ts'
@@ -34,7 +34,7 @@ export function adjudicate(state: LedgerState, commands: readonly Command[], con
 
 function judge(sheet: Sheet, command: Command, context: AdjudicationContext): Judgement {
   const skewUs = BigInt(command.contract.clockSkewMs) * 1000n
-  const timeMs = idTimeMs(command.eventId)
+  const timeMs = idTimeMsOfHex(command.eventIdHex)
   if (timeMs !== null && timeMs > Number((context.nowUs + skewUs) / 1000n))
     return park(sheet, command, 'EVENT_IN_FUTURE', `the event id carries the time ${timeMs} ms, beyond the allowed clock skew`, false)
   return command.contract.identity === 'operation' ? judgeByOperation(sheet, command, context) : judgeByEvent(sheet, command, context)
@@ -137,7 +137,7 @@ function recordEvent(
 
 /** The day in the id where it has one (a pure function of the key, RTE-3), else the day of first processing. */
 function eventDayOf(command: Command, context: AdjudicationContext): number {
-  return dayOfMs(idTimeMs(command.eventId) ?? Number(context.nowUs / 1000n))
+  return dayOfMs(idTimeMsOfHex(command.eventIdHex) ?? Number(context.nowUs / 1000n))
 }
 
 function audit(

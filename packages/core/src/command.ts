@@ -1,7 +1,7 @@
 import type { Contract, ContractRegistry } from './contract.ts'
 import { type Intent, intentDigest } from './digest.ts'
 import { InvalidCommand } from './errors.ts'
-import { type AggregateId, aggregateIdOf, type BusinessKey, type EventId, type OperationId, routingKey, type TenantId } from './identity.ts'
+import { type AggregateId, aggregateIdOf, type BusinessKey, type EventId, idKindOfHex, idToHex, type OperationId, routingKey, type TenantId } from './identity.ts'
 import type { SourceRecord } from './record.ts'
 
 /** One command, parsed and validated: what adjudication judges. */
@@ -15,6 +15,9 @@ export interface Command {
   readonly eventId: EventId
   /** Null exactly where the contract is judged by event. */
   readonly operationId: OperationId | null
+  /** Both ids as they are stored, in hex digits. */
+  readonly eventIdHex: string
+  readonly operationIdHex: string | null
   readonly aggregateVersion: bigint | null
   readonly intent: Intent
   /** The members of `data` as they came: another version of the contract may need more of them than this one. */
@@ -23,21 +26,31 @@ export interface Command {
   readonly digest: string
 }
 
-export type CommandInput = Omit<Command, 'aggregateId' | 'intent' | 'digest'>
+export type CommandInput = Omit<Command, 'aggregateId' | 'eventIdHex' | 'operationIdHex' | 'intent' | 'digest'>
 
 /**
  * Completes a command with its derived identities.
- * @throws InvalidCommand `DATA_INVALID` when `data` does not satisfy the contract.
+ * @throws InvalidCommand `EVENT_ID_KIND` when the contract does not take such an event id, `DATA_INVALID` when `data` does not satisfy the contract.
  */
 export function createCommand(input: CommandInput): Command {
+  const eventIdHex = idToHex(input.eventId)
+  requireIdKind(input.contract, eventIdHex)
   const intent = intentOf(input.contract, input.data)
   const key = routingKey(input.tenantId, input.businessKey)
   return {
     ...input,
     aggregateId: aggregateIdOf(input.tenantId, input.businessKey),
+    eventIdHex,
+    operationIdHex: input.operationId === null ? null : idToHex(input.operationId),
     intent,
     digest: intentDigest(input.contract.name, input.contract.version, key, intent),
   }
+}
+
+function requireIdKind(contract: Contract, eventIdHex: string): void {
+  const kind = idKindOfHex(eventIdHex)
+  if (contract.eventIdKinds.includes(kind)) return
+  throw new InvalidCommand('EVENT_ID_KIND', `${contract.name} takes ids of the kinds ${contract.eventIdKinds.join(', ')} in canonical spelling, this one is ${kind}`)
 }
 
 function intentOf(contract: Contract, data: unknown): Intent {

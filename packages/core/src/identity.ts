@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Bug, InvalidCommand } from './errors.ts'
 
 declare const brand: unique symbol
@@ -65,7 +65,7 @@ export function externalKeyOf(bucket: number): BusinessKey {
 
 /** tenantId holds no "/", so the input has one reading. A stored account row still names both and is compared at every read. */
 export function aggregateIdOf(tenantId: string, businessKey: string): AggregateId {
-  return createHash('sha256').update(routingKey(tenantId, businessKey)).digest('hex').slice(0, 32) as AggregateId
+  return hash('sha256', routingKey(tenantId, businessKey), 'hex').slice(0, 32) as AggregateId
 }
 
 /**
@@ -111,12 +111,24 @@ export function idFromBytes(bytes: Buffer): string {
   }
 }
 
-/** Milliseconds since 1970 that the id itself carries (its first 48 bits), or null for ids without a time. */
-export function idTimeMs(id: string): number | null {
-  const kind = idKindOf(id)
-  if (kind === 'uuidv7') return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
-  if (kind === 'ulid') return Number.parseInt(ulidToHex(id).slice(0, 12), 16)
-  return null
+/** The kind of an id from its stored bytes in hex digits. */
+export function idKindOfHex(hex: string): IdKind {
+  switch (hex.charCodeAt(1)) {
+    case 0x31:
+      return 'uuidv7'
+    case 0x32:
+      return 'ulid'
+    case 0x33:
+      return 'uuid'
+    default:
+      return 'opaque'
+  }
+}
+
+/** Milliseconds since 1970 that a stored id itself carries (its first 48 bits), or null for kinds without a time. */
+export function idTimeMsOfHex(hex: string): number | null {
+  const kind = idKindOfHex(hex)
+  return kind === 'uuidv7' || kind === 'ulid' ? Number.parseInt(hex.slice(2, 14), 16) : null
 }
 
 function ulidToHex(id: string): string {

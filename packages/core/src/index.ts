@@ -25,7 +25,7 @@ export {
   type IdKind,
   idFromBytes,
   idKindOf,
-  idTimeMs,
+  idTimeMsOfHex,
   idToHex,
   type OperationId,
   parseBusinessKey,

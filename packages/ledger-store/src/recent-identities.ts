@@ -1,36 +1,48 @@
 import type { Command } from '@onceledger/core'
 
+/** 2^18 fingerprints of 4 bytes: about the last hundred thousand commands of a process, in one MiB. */
+const SLOTS = 1 << 18
+/** FNV-1a, 32 bits: offset basis and prime (draft-eastlake-fnv). */
+const FNV_BASIS = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+
 /**
  * A bounded memory of identities lately committed by this process. It only decides whether reading before the insert is worth it: a hit
- * may be wrong and costs a read, a miss proves nothing, since the unique keys decide (ADJ-2).
+ * may be wrong and costs a read, a miss proves nothing, since the unique keys decide (ADJ-2). Newer identities overwrite older ones.
  */
 export class RecentIdentities {
-  readonly #generationMax: number
-  #young = new Set<string>()
-  #old = new Set<string>()
-
-  /** @param generationMax identities in each of two generations; the older one is dropped when the younger is full. */
-  constructor(generationMax = 100_000) {
-    this.#generationMax = generationMax
-  }
+  readonly #fingerprints = new Int32Array(SLOTS)
 
   hasAny(commands: readonly Command[]): boolean {
-    const own = new Set<string>()
-    for (const command of commands) {
-      for (const id of identitiesOf(command)) if (this.#young.has(id) || this.#old.has(id)) return true
-      own.add(command.eventId)
-    }
-    return own.size < commands.length
+    return commands.some((command) => this.#has(command.eventIdHex) || (command.operationIdHex !== null && this.#has(command.operationIdHex)))
   }
 
   add(commands: readonly Command[]): void {
-    for (const command of commands) for (const id of identitiesOf(command)) this.#young.add(id)
-    if (this.#young.size < this.#generationMax) return
-    this.#old = this.#young
-    this.#young = new Set()
+    for (const command of commands) {
+      this.#put(command.eventIdHex)
+      if (command.operationIdHex !== null) this.#put(command.operationIdHex)
+    }
+  }
+
+  #has(idHex: string): boolean {
+    const print = fingerprint(idHex)
+    return this.#fingerprints[slotOf(print)] === print
+  }
+
+  #put(idHex: string): void {
+    const print = fingerprint(idHex)
+    this.#fingerprints[slotOf(print)] = print
   }
 }
 
-function identitiesOf(command: Command): string[] {
-  return command.operationId === null ? [command.eventId] : [command.eventId, command.operationId]
+/** Never zero, which marks an empty slot. */
+function fingerprint(idHex: string): number {
+  let state = FNV_BASIS
+  for (let i = 0; i < idHex.length; i++) state = Math.imul(state ^ idHex.charCodeAt(i), FNV_PRIME)
+  return state === 0 ? 1 : state
+}
+
+/** The high bits mix better than the low ones. */
+function slotOf(print: number): number {
+  return (print ^ (print >>> 15)) & (SLOTS - 1)
 }

@@ -26,7 +26,7 @@ const SCHEMA = z.object({
   ONCELEDGER_KAFKA_BROKERS: env.hostPorts(),
   ONCELEDGER_CONNECTIONS: env.integer({ min: 1, max: 64 }).default(4),
   ONCELEDGER_BATCH_RECORDS: env.integer({ min: 1, max: 4_000 }).default(1_000),
-  ONCELEDGER_QUEUE_BYTES: env.integer({ min: 1024 * 1024, max: 1024 * 1024 * 1024 }).default(16 * 1024 * 1024),
+  ONCELEDGER_QUEUE_BYTES: env.integer({ min: 1024 * 1024, max: 1024 * 1024 * 1024 }).default(8 * 1024 * 1024),
   ONCELEDGER_ADMIN_HOST: z.string().min(1).default('127.0.0.1'),
   ONCELEDGER_ADMIN_PORT: env.port().default(9_464),
   ONCELEDGER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),

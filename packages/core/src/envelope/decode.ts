@@ -1,7 +1,7 @@
 import { type Command, createCommand } from '../command.ts'
 import type { Contract, ContractRegistry } from '../contract.ts'
 import { InvalidCommand } from '../errors.ts'
-import { type EventId, idKindOf, type OperationId, parseBusinessKey, parseEventId, parseOperationId, parseTenantId, routingKey } from '../identity.ts'
+import { type OperationId, parseBusinessKey, parseEventId, parseOperationId, parseTenantId, routingKey } from '../identity.ts'
 import type { SourceRecord } from '../record.ts'
 import type { ParkedWrite } from '../writes.ts'
 import { type Attributes, parseAttributes } from './attributes.ts'
@@ -41,7 +41,7 @@ function decodeCommand(record: SourceRecord, options: DecodeOptions): Command {
     tenantId,
     businessKey,
     bucket,
-    eventId: checkEventId(contract, parseEventId(attributes.id)),
+    eventId: parseEventId(attributes.id),
     operationId: checkOperationId(contract, attributes.operationid),
     aggregateVersion: checkAggregateVersion(attributes.aggregateversion),
     data: checkData(event.data),
@@ -70,12 +70,6 @@ function checkRoute(record: SourceRecord, attributes: Attributes, key: string, o
       `this key belongs to partition ${bucket} and came in ${record.position.partition}: use the default partitioner (murmur2) with the key tenantid/businesskey`,
     )
   return bucket
-}
-
-function checkEventId(contract: Contract, eventId: EventId): EventId {
-  const kind = idKindOf(eventId)
-  if (contract.eventIdKinds.includes(kind)) return eventId
-  throw new InvalidCommand('EVENT_ID_KIND', `${contract.name} takes ids of the kinds ${contract.eventIdKinds.join(', ')} in canonical spelling, this one is ${kind}`)
 }
 
 function checkOperationId(contract: Contract, text: string | undefined): OperationId | null {

@@ -1,6 +1,6 @@
 import { type AuditWrite, type ParkedWrite, recordDigest, TENANT_ID_BYTES_MAX } from '@onceledger/core'
 import type { Names } from '../names.ts'
-import { bytesLiteral, hexLiteral, idLiteral, textLiteral, utf8Literal } from './literal.ts'
+import { bytesLiteral, hexLiteral, textLiteral, utf8Literal } from './literal.ts'
 
 const DETAIL_CHARACTERS_MAX = 1_000
 const REASON_BYTES_MAX = 64
@@ -11,10 +11,10 @@ const RETRY_AFTER_US = 60_000_000n
 export function insertAudits(rows: readonly AuditWrite[], names: Names, nowUs: bigint): string {
   const values = rows.map(({ command, kind, firstDigest, firstContractVersion, firstOperation }) => {
     const { topic, partition, offset } = command.record.position
-    const operationId = command.operationId === null ? "x''" : idLiteral(command.operationId)
+    const operationId = command.operationIdHex === null ? "x''" : hexLiteral(command.operationIdHex)
     return (
       `('${kind}',${names.tenantNo(command.tenantId)},${names.consumerNo(command.contract.consumer)},${hexLiteral(command.aggregateId)},` +
-      `${idLiteral(command.eventId)},${hexLiteral(command.digest)},${names.operationTypeNo(command.contract.name)},` +
+      `${hexLiteral(command.eventIdHex)},${hexLiteral(command.digest)},${names.operationTypeNo(command.contract.name)},` +
       `${command.contract.version},${operationId},${textLiteral(command.businessKey)},${utf8Literal(JSON.stringify(command.intent))},` +
       `${firstOperation === null ? 'NULL' : textLiteral(firstOperation)},${firstContractVersion},` +
       `${firstDigest === null ? 'NULL' : hexLiteral(firstDigest)},${textLiteral(topic)},${partition},${offset},${nowUs},${nowUs})`

@@ -10,7 +10,7 @@ import {
 import { reasonCode, reasonFromCode, verdictCode, verdictFromCode } from '../codes.ts'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
-import { currencyLiteral, hexLiteral, idLiteral } from './literal.ts'
+import { currencyLiteral, hexLiteral } from './literal.ts'
 
 /** One lookup for each event, by the whole key but its day: an id without a time may have been processed on an earlier day. */
 export function selectEvents(commands: readonly Command[], names: Names): string {
@@ -24,7 +24,7 @@ export function selectEvents(commands: readonly Command[], names: Names): string
 }
 
 function keyLiterals(command: Command, names: Names): string {
-  return `${names.tenantNo(command.tenantId)},${names.consumerNo(command.contract.consumer)},${idLiteral(command.eventId)},${hexLiteral(command.aggregateId)}`
+  return `${names.tenantNo(command.tenantId)},${names.consumerNo(command.contract.consumer)},${hexLiteral(command.eventIdHex)},${hexLiteral(command.aggregateId)}`
 }
 
 export function parseEvents(rows: readonly Row[], commands: readonly Command[], names: Names): Map<string, StoredEvent> {
@@ -61,7 +61,7 @@ function parseEventResult(row: Row): StoredEvent['result'] {
 
 export function insertEvents(rows: readonly EventWrite[], names: Names, processedAtUs: bigint): string {
   const values = rows.map(({ command, eventDay, verdict, result }) => {
-    const operationId = command.operationId === null ? 'NULL' : idLiteral(command.operationId)
+    const operationId = command.operationIdHex === null ? 'NULL' : hexLiteral(command.operationIdHex)
     const digest = command.contract.identity === 'event' ? hexLiteral(command.digest) : 'NULL'
     const first =
       result === null
@@ -83,7 +83,7 @@ export function insertPostings(rows: readonly PostingWrite[], names: Names): str
   const values = rows.map(
     ({ command, result }) =>
       `(${hexLiteral(command.aggregateId)},${currencyLiteral(result.currency)},${result.accountVersion},${names.tenantNo(command.tenantId)},` +
-      `${names.consumerNo(command.contract.consumer)},${idLiteral(command.eventId)},${command.bucket},${result.amountMinor},` +
+      `${names.consumerNo(command.contract.consumer)},${hexLiteral(command.eventIdHex)},${command.bucket},${result.amountMinor},` +
       `${result.balanceAfterMinor},${result.committedAtUs})`,
   )
   return `INSERT INTO posting (aggregate_id, currency, account_version, tenant_no,

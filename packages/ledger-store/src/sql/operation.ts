@@ -1,5 +1,6 @@
 import {
   type Command,
+  idToHex,
   operationKey,
   type OperationWrite,
   type ReversalWrite,
@@ -17,13 +18,14 @@ export interface OperationIdentity {
   readonly type: string
   readonly typeNo: number
   readonly operationId: string
+  readonly operationIdHex: string
   readonly aggregateId: AggregateId
 }
 
 const IDENTITY = 'tenant_no, operation_type_no, operation_id, aggregate_id'
 
 function identityLiterals(identity: OperationIdentity, names: Names): string {
-  return `${names.tenantNo(identity.tenantId)},${identity.typeNo},${idLiteral(identity.operationId)},${hexLiteral(identity.aggregateId)}`
+  return `${names.tenantNo(identity.tenantId)},${identity.typeNo},${hexLiteral(identity.operationIdHex)},${hexLiteral(identity.aggregateId)}`
 }
 
 /** One lookup in the primary key for each identity; `i` is its place in the list. */
@@ -98,7 +100,7 @@ export function insertReversals(rows: readonly ReversalWrite[], names: Names): s
     const own = identityOf(command, names)
     return (
       `(${names.tenantNo(command.tenantId)},${names.operationTypeNo(targetType)},${idLiteral(targetOperationId)},${hexLiteral(command.aggregateId)},` +
-      `${own.typeNo},${idLiteral(own.operationId)})`
+      `${own.typeNo},${hexLiteral(own.operationIdHex)})`
     )
   })
   return `INSERT INTO reversal (tenant_no, target_operation_type_no, target_operation_id, aggregate_id,
@@ -113,6 +115,7 @@ export function identityOf(command: Command, names: Names): OperationIdentity {
     type: command.contract.name,
     typeNo: names.operationTypeNo(command.contract.name),
     operationId: command.operationId ?? '',
+    operationIdHex: command.operationIdHex ?? '',
     aggregateId: command.aggregateId,
   }
 }
@@ -124,7 +127,9 @@ export function reversalTargets(commands: readonly Command[], names: Names): Ope
     if (command.contract.effect.kind !== 'reverse') continue
     const { targetType: type = '', targetOperationId: operationId = '' } = command.intent
     const typeNo = names.findOperationTypeNo(type)
-    if (typeNo !== undefined) targets.push({ tenantId: command.tenantId, type, typeNo, operationId, aggregateId: command.aggregateId })
+    if (typeNo === undefined) continue
+    const { tenantId, aggregateId } = command
+    targets.push({ tenantId, type, typeNo, operationId, operationIdHex: idToHex(operationId), aggregateId })
   }
   return targets
 }
