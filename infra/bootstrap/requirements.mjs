@@ -19,7 +19,7 @@ export function findMissing(environment) {
   ].filter((line) => line !== undefined)
 }
 
-export function missingNode(version) {
+function missingNode(version) {
   return Number(version.split('.')[0]) >= NODE_MAJOR_MINIMUM
     ? undefined
     : `Node.js ${NODE_MAJOR_MINIMUM} or later (this is ${version}): https://nodejs.org`
@@ -50,7 +50,7 @@ function missingJava(environment) {
 }
 
 /** The major version in what `java -version` prints; 0 when there is none. */
-export function javaMajorOf(text) {
+function javaMajorOf(text) {
   return Number(/version "(\d+)/.exec(text)?.[1] ?? '0')
 }
 

@@ -13,7 +13,7 @@ const GUARDIAN_MAIN = fileURLToPath(new URL('./guardian-main.ts', import.meta.ur
 const OTHER_GUARDIAN_TIMEOUT_MS = 20_000
 
 /** What the guardian is told, one JSON object a line. */
-export type GuardianMessage =
+type GuardianMessage =
   | { readonly kind: 'guard'; readonly identity: ProcessIdentity }
   | { readonly kind: 'command-started'; readonly pid: number; readonly marker: string }
   | { readonly kind: 'command-ended'; readonly pid: number }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** The root of this clone. */
-export const REPOSITORY_ROOT = resolve(fileURLToPath(new URL('../../..', import.meta.url)))
+const REPOSITORY_ROOT = resolve(fileURLToPath(new URL('../../..', import.meta.url)))
 
 /**
  * Where downloads and stacks live: `$XDG_CACHE_HOME/onceledger`, else `~/.cache/onceledger`.
