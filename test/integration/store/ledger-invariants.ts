@@ -41,10 +41,11 @@ export async function ledgerViolations(ledger: StoreLedger): Promise<string[]> {
         SELECT COALESCE(-SUM(a.balance), 0)
         FROM account AS a
         WHERE a.business_key NOT LIKE '@%' AND a.bucket = e.bucket AND a.tenant_no = e.tenant_no AND a.currency = e.currency)`,
-    'an applied operation has no inbox row': `SELECT o.operation_id
+    'an operation has neither an inbox row nor the audit row of its reused event id': `SELECT o.operation_id
       FROM operation AS o
       LEFT JOIN inbox AS i ON i.tenant_no = o.tenant_no AND i.operation_id = o.operation_id AND i.aggregate_id = o.aggregate_id
-      WHERE i.event_id IS NULL`,
+      LEFT JOIN conflict_audit AS c ON c.kind = 'EVENT_REUSED' AND c.operation_id = o.operation_id AND c.aggregate_id = o.aggregate_id
+      WHERE i.event_id IS NULL AND c.event_id IS NULL`,
   }
   const found: string[] = []
   for (const [meaning, sql] of Object.entries(checks)) {
