@@ -1,0 +1,6 @@
+export { type Endpoints, endpointsFromEnv } from './endpoints.ts'
+export { TestkitError } from './errors.ts'
+export { type TopicProgress, topicProgress, waitForLagZero } from './lag.ts'
+export { type Random, seededRandom, uuidv7 } from './random.ts'
+export { type ProcessExit, type ShardProcess, type ShardProcessOptions, startShardProcess } from './shard-process.ts'
+export { createTestLedger, type TestLedger, type TestLedgerOptions } from './test-ledger.ts'
