@@ -9,7 +9,13 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['packages/*/test/**/*.test.ts', 'services/*/test/**/*.test.ts', 'infra/*/test/**/*.test.ts', 'demo/test/**/*.test.ts', 'test/tidy/*.test.ts'],
+          include: [
+            'packages/*/test/**/*.test.ts',
+            'services/*/test/**/*.test.ts',
+            'infra/*/test/**/*.test.ts',
+            'demo/test/**/*.test.ts',
+            'test/tidy/*.test.ts',
+          ],
           testTimeout: MINUTE_MS,
         },
       },

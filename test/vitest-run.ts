@@ -37,7 +37,10 @@ export async function runVitest(project: string): Promise<TestCounts> {
 
 function runProcess(args: readonly string[]): Promise<number> {
   return new Promise((resolve) => {
-    const child = spawn('node_modules/.bin/vitest', args, { stdio: ['ignore', process.stderr, process.stderr], timeout: PROJECT_TIMEOUT_MS })
+    const child = spawn('node_modules/.bin/vitest', args, {
+      stdio: ['ignore', process.stderr, process.stderr],
+      timeout: PROJECT_TIMEOUT_MS,
+    })
     child.on('error', () => resolve(1))
     child.on('close', (code) => resolve(code ?? 1))
   })

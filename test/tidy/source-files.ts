@@ -8,7 +8,10 @@ export interface SourceFile {
 
 /** Every file of the repository whose path passes, as git sees the working tree. */
 export function sourceFiles(wanted: (path: string) => boolean): SourceFile[] {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
   return listed
     .split('\0')
     .filter((path) => path !== '' && wanted(path))

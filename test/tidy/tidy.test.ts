@@ -7,7 +7,9 @@ const typescript = sourceFiles((path) => path.endsWith('.ts'))
 const production = typescript.filter(({ path }) => /^(packages|services|infra|demo)\/.*src\//.test(path))
 
 function findings(files: readonly { path: string; text: string }[], pattern: RegExp): string[] {
-  return files.flatMap(({ path, text }) => text.split('\n').flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1} ${line.trim()}`] : [])))
+  return files.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1} ${line.trim()}`] : [])),
+  )
 }
 
 describe('the house is in order', () => {
@@ -16,7 +18,9 @@ describe('the house is in order', () => {
   })
 
   it('neither silences the type checker nor leaves work undone in the sources', () => {
-    expect(findings(typescript, new RegExp(['@ts-(ignore|expect-error|nocheck)', `\\b${'TO'}${'DO'}\\b`, `\\b${'FIX'}${'ME'}\\b`].join('|')))).toEqual([])
+    expect(
+      findings(typescript, new RegExp(['@ts-(ignore|expect-error|nocheck)', `\\b${'TO'}${'DO'}\\b`, `\\b${'FIX'}${'ME'}\\b`].join('|'))),
+    ).toEqual([])
   })
 
   it('skips and focuses no test', () => {
@@ -28,13 +32,19 @@ describe('the house is in order', () => {
   })
 
   it('keeps SQL in the ledger store', () => {
-    const others = production.filter(({ path }) => !path.startsWith('packages/ledger-store/') && !path.startsWith('packages/testkit/') && !path.startsWith('infra/'))
+    const others = production.filter(
+      ({ path }) => !path.startsWith('packages/ledger-store/') && !path.startsWith('packages/testkit/') && !path.startsWith('infra/'),
+    )
     expect(findings(others, /['"`]\s*(SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b/)).toEqual([])
   })
 
   it('names every package in a README and says what is public', () => {
     const packages = readdirSync('packages').map((name) => `packages/${name}`)
-    expect(packages.flatMap((path) => ['README.md', 'src/index.ts', 'src/errors.ts'].map((file) => `${path}/${file}`)).filter((file) => !existsSync(file))).toEqual([])
+    expect(
+      packages
+        .flatMap((path) => ['README.md', 'src/index.ts', 'src/errors.ts'].map((file) => `${path}/${file}`))
+        .filter((file) => !existsSync(file)),
+    ).toEqual([])
   })
 })
 
@@ -66,7 +76,9 @@ describe('imports point one way', () => {
   })
 
   it.each(Object.entries(LIBRARY_HOMES))('%s is known only where it belongs', (library, homes) => {
-    const users = [...folders, 'infra/local', 'demo', 'test'].filter((folder) => existsSync(`${folder}/package.json`) && dependenciesOf(folder).includes(library))
+    const users = [...folders, 'infra/local', 'demo', 'test'].filter(
+      (folder) => existsSync(`${folder}/package.json`) && dependenciesOf(folder).includes(library),
+    )
     expect(users.filter((folder) => !homes.includes(folder))).toEqual([])
   })
 

@@ -13,3 +13,4 @@ export { loadAppliedOffset, loadProgress, type PartitionProgress, resetOffset } 
 export { openShardDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
 export type { AppliedOffset } from './sql/fence.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
+export { type AccountBalance, type LedgerFigures, loadBalances, loadFigures } from './queries/figures.ts'

@@ -65,7 +65,9 @@ export function parseEnv<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
   environment: Readonly<Record<string, string | undefined>>,
 ): z.output<z.ZodObject<Shape>> {
-  const given = Object.fromEntries(Object.keys(schema.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]))
+  const given = Object.fromEntries(
+    Object.keys(schema.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
+  )
   const parsed = schema.safeParse(given)
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues.map((issue) => {

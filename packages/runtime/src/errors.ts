@@ -3,7 +3,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly faults: readonly string[]
   constructor(faults: readonly string[]) {
-    super(`the configuration has ${faults.length === 1 ? 'one fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    super(
+      `the configuration has ${faults.length === 1 ? 'one fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+    )
     this.faults = faults
   }
 }

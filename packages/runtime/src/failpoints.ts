@@ -36,7 +36,8 @@ class FailpointHit extends Error {
 export function createFailpoints<Name extends string>({ env, known }: FailpointOptions<Name>): Failpoints<Name> {
   const text = env[VARIABLE] ?? ''
   if (text === '') return { armed: () => false, hit: () => undefined }
-  if (env['NODE_ENV'] === 'production') throw new ConfigError([`${VARIABLE} is set, which NODE_ENV=production refuses: it makes processes fail on purpose`])
+  if (env['NODE_ENV'] === 'production')
+    throw new ConfigError([`${VARIABLE} is set, which NODE_ENV=production refuses: it makes processes fail on purpose`])
   const points = parseEntries(text, known)
   return {
     armed: (name) => points.has(name),
@@ -55,7 +56,13 @@ function parseEntries(text: string, known: readonly string[]): Map<string, Armed
     const [, name = '', action = '', pause = '0', atHit = '1'] = ENTRY.exec(entry.trim()) ?? []
     if (name === '') faults.push(`${VARIABLE}: "${entry}" is not name=exit|throw|pause:MS[@HIT]`)
     else if (!known.includes(name)) faults.push(`${VARIABLE}: there is no failpoint "${name}"; there are ${known.join(', ')}`)
-    else points.set(name, { action: action.startsWith('pause') ? 'pause' : (action as 'exit' | 'throw'), pauseMs: Number(pause), atHit: Number(atHit), hits: 0 })
+    else
+      points.set(name, {
+        action: action.startsWith('pause') ? 'pause' : (action as 'exit' | 'throw'),
+        pauseMs: Number(pause),
+        atHit: Number(atHit),
+        hits: 0,
+      })
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return points

@@ -11,7 +11,8 @@ export interface Endpoints {
 export function endpointsFromEnv(environment: Readonly<Record<string, string | undefined>> = process.env): Endpoints {
   const list = (name: string): string[] => {
     const items = (environment[name] ?? '').split(',').filter((item) => item !== '')
-    if (items.length === 0) throw new TestkitError(`${name} is not set: start the servers with \`pnpm stack up\` and \`eval "$(pnpm -s stack env)"\``)
+    if (items.length === 0)
+      throw new TestkitError(`${name} is not set: start the servers with \`pnpm stack up\` and \`eval "$(pnpm -s stack env)"\``)
     return items
   }
   return { mysqlUrls: list('ONCELEDGER_MYSQL_URLS'), kafkaBrokers: list('ONCELEDGER_KAFKA_BROKERS') }

@@ -9,7 +9,11 @@ export interface TopicProgress {
   readonly partitions: readonly PartitionProgress[]
 }
 
-export async function topicProgress(databases: readonly ShardDatabase[], admin: Pick<LogAdmin, 'topicOffsets'>, topic: string): Promise<TopicProgress> {
+export async function topicProgress(
+  databases: readonly ShardDatabase[],
+  admin: Pick<LogAdmin, 'topicOffsets'>,
+  topic: string,
+): Promise<TopicProgress> {
   const partitions = (await Promise.all(databases.map((database) => loadProgress(database, topic)))).flat()
   const bounds = await admin.topicOffsets(topic)
   const end = [...bounds.values()].reduce((sum, { high }) => sum + high, 0n)

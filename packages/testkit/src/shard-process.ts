@@ -32,27 +32,19 @@ export interface ShardProcessOptions {
 }
 
 const MAIN = new URL('../../../services/shard/src/main.ts', import.meta.url).pathname
+const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
 /** As the service's own start script has them. */
 const NODE_FLAGS = ['--max-old-space-size=128', '--max-semi-space-size=32']
 const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 45_000
 const LINES_MAX = 200
 
-/** Every child that still runs: none may outlive this process, however it ends short of SIGKILL. */
-const running = new Set<ChildProcess>()
-
-function killAll(): void {
-  for (const child of running) child.kill('SIGKILL')
-}
-
 /** Starts services/shard and waits until it serves. @throws TestkitError with its last lines. */
 export async function startShardProcess(options: ShardProcessOptions): Promise<ShardProcess> {
-  if (running.size === 0 && process.listenerCount('exit', killAll) === 0) process.once('exit', killAll)
-  const child = spawn(process.execPath, [...NODE_FLAGS, '--disable-warning=TimeoutNegativeWarning', MAIN], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const child = spawn(process.execPath, [...NODE_FLAGS, '--import', DIE_WITH_PARENT, MAIN], {
+    stdio: ['pipe', 'ignore', 'pipe'],
     env: { ...process.env, NODE_ENV: 'test', ONCELEDGER_ADMIN_PORT: '0', ...options.env, ONCELEDGER_SHARD: String(options.shard) },
   })
-  running.add(child)
   const lines: string[] = []
   let adminPort = 0
   createInterface({ input: child.stderr }).on('line', (line) => {
@@ -62,7 +54,6 @@ export async function startShardProcess(options: ShardProcessOptions): Promise<S
   })
   const exited = new Promise<ProcessExit>((resolve) => {
     child.once('close', (code, signal) => {
-      running.delete(child)
       resolve({ code, signal })
     })
   })
@@ -80,7 +71,10 @@ export async function startShardProcess(options: ShardProcessOptions): Promise<S
     },
     async stop() {
       child.kill('SIGTERM')
-      await waitFor(() => child.exitCode !== null || child.signalCode !== null, { timeoutMs: STOP_TIMEOUT_MS, what: 'the shard process to stop' })
+      await waitFor(() => child.exitCode !== null || child.signalCode !== null, {
+        timeoutMs: STOP_TIMEOUT_MS,
+        what: 'the shard process to stop',
+      })
       return exited
     },
   }

@@ -38,7 +38,10 @@ export async function openContext(config: ShardConfig): Promise<ShardContext> {
   const url = config.mysqlUrls[config.shard]
   const [firstUrl] = config.mysqlUrls
   if (url === undefined || firstUrl === undefined)
-    throw new StoreMisconfigured('SHARD_WITHOUT_URL', `ONCELEDGER_SHARD is ${config.shard}, but ONCELEDGER_MYSQL_URLS names ${config.mysqlUrls.length} shards, counted from 0`)
+    throw new StoreMisconfigured(
+      'SHARD_WITHOUT_URL',
+      `ONCELEDGER_SHARD is ${config.shard}, but ONCELEDGER_MYSQL_URLS names ${config.mysqlUrls.length} shards, counted from 0`,
+    )
   const control = openShardDatabase({ url: config.controlUrl ?? defaultControlUrl(firstUrl), connectionsMax: 2 })
   const database = openShardDatabase({ url, connectionsMax: config.connections + SPARE_CONNECTIONS })
   const close = async (): Promise<void> => {
@@ -52,7 +55,15 @@ export async function openContext(config: ShardConfig): Promise<ShardContext> {
     const foundation = await loadFoundation(control)
     const names = await openNames(control, registry)
     await registerContracts(database, registry, names, systemNowUs())
-    return { database, control, admin: createLogAdmin({ brokers: config.kafkaBrokers, clientId: `onceledger-shard-${config.shard}-admin` }), registry, names, foundation, close }
+    return {
+      database,
+      control,
+      admin: createLogAdmin({ brokers: config.kafkaBrokers, clientId: `onceledger-shard-${config.shard}-admin` }),
+      registry,
+      names,
+      foundation,
+      close,
+    }
   } catch (error) {
     await close()
     throw error

@@ -14,9 +14,17 @@ const PARTITION_STATES = ['assigned', 'running', 'paused', 'broken', 'revoked'] 
 
 export function createShardMetrics(metrics: Metrics): ShardMetrics {
   const verdicts = metrics.counter({ name: 'onceledger_verdicts_total', help: 'Messages judged, by verdict.', labels: ['verdict'] })
-  const retries = metrics.counter({ name: 'onceledger_adjudication_retries_total', help: 'Attempts that failed, by fault code.', labels: ['code'] })
+  const retries = metrics.counter({
+    name: 'onceledger_adjudication_retries_total',
+    help: 'Attempts that failed, by fault code.',
+    labels: ['code'],
+  })
   const splits = metrics.counter({ name: 'onceledger_batch_splits_total', help: 'Batches cut in half to find a bad message.' })
-  const poisoned = metrics.counter({ name: 'onceledger_poisoned_messages_total', help: 'Messages parked because they failed alone.', labels: ['code'] })
+  const poisoned = metrics.counter({
+    name: 'onceledger_poisoned_messages_total',
+    help: 'Messages parked because they failed alone.',
+    labels: ['code'],
+  })
   const received = metrics.counter({ name: 'onceledger_records_received_total', help: 'Records taken from the log.' })
   const batches = metrics.histogram({
     name: 'onceledger_batch_seconds',
@@ -25,9 +33,20 @@ export function createShardMetrics(metrics: Metrics): ShardMetrics {
     buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10],
   })
   const queued = metrics.gauge({ name: 'onceledger_queued_records', help: 'Records taken from the log and not judged yet.' })
-  const partitions = metrics.gauge({ name: 'onceledger_partition_state', help: '1 for the state a partition is in.', labels: ['partition', 'state'] })
-  const lag = metrics.gauge({ name: 'onceledger_lag_records', help: 'Records between the applied offset and the log end.', labels: ['partition'] })
-  const groupCommits = metrics.counter({ name: 'onceledger_group_commit_failures_total', help: 'Group offsets that Kafka did not take; harmless.' })
+  const partitions = metrics.gauge({
+    name: 'onceledger_partition_state',
+    help: '1 for the state a partition is in.',
+    labels: ['partition', 'state'],
+  })
+  const lag = metrics.gauge({
+    name: 'onceledger_lag_records',
+    help: 'Records between the applied offset and the log end.',
+    labels: ['partition'],
+  })
+  const groupCommits = metrics.counter({
+    name: 'onceledger_group_commit_failures_total',
+    help: 'Group offsets that Kafka did not take; harmless.',
+  })
   return {
     judged(judgements) {
       const counts = new Map<string, number>()
@@ -49,7 +68,11 @@ export function createShardMetrics(metrics: Metrics): ShardMetrics {
 }
 
 /** Keeps readiness true to the partitions: one that is paused or broken turns it red with its reason; the others go on. */
-export function watchPartitions(health: HealthState, metrics: ShardMetrics, log: Logger): (partition: number, state: PartitionState) => void {
+export function watchPartitions(
+  health: HealthState,
+  metrics: ShardMetrics,
+  log: Logger,
+): (partition: number, state: PartitionState) => void {
   return (partition, { state, reason }) => {
     metrics.partitionState(partition, { state, reason })
     const check = `partition-${partition}`

@@ -54,6 +54,10 @@ function toHandleOutcome(outcome: BatchOutcome): HandleOutcome {
     case 'position':
       return { kind: 'seek', nextOffset: outcome.nextOffset, lastDigest: outcome.lastDigest }
     case 'not-owner':
-      return { kind: 'pause', retryAfterMs: RETRY_NOT_OWNER_MS, reason: `bucket ${outcome.bucket} is ${outcome.state} in this shard's database` }
+      return {
+        kind: 'pause',
+        retryAfterMs: RETRY_NOT_OWNER_MS,
+        reason: `bucket ${outcome.bucket} is ${outcome.state} in this shard's database`,
+      }
   }
 }

@@ -25,7 +25,11 @@ const FETCH_PARTITION_BYTES = 512 * 1024
  * Opens, checks and starts one process of a shard.
  * @throws ConfigError, StoreMisconfigured, CommandLogError: with everything closed again.
  */
-export async function startShard(config: ShardConfig, environment: Readonly<Record<string, string | undefined>>, log: Logger): Promise<RunningShard> {
+export async function startShard(
+  config: ShardConfig,
+  environment: Readonly<Record<string, string | undefined>>,
+  log: Logger,
+): Promise<RunningShard> {
   const failpoints = createFailpoints({ env: environment, known: STORE_FAILPOINTS })
   const context = await openContext(config)
   const health = new HealthState()
@@ -62,6 +66,7 @@ export async function startShard(config: ShardConfig, environment: Readonly<Reco
     handle,
     onPartitionState: watchPartitions(health, metrics, log),
     limits: { maxBatchRecords: config.batchRecords, maxConcurrentBatches: config.connections, maxQueuedBytes: config.queueBytes },
+    sessionTimeoutMs: config.sessionTimeoutMs,
     fetchBytes: FETCH_BYTES,
     fetchPartitionBytes: FETCH_PARTITION_BYTES,
     metrics,
@@ -98,7 +103,13 @@ async function startOf(config: ShardConfig, context: ShardContext, partition: nu
   return applied === null ? { kind: 'beginning' } : { kind: 'applied', ...applied }
 }
 
-async function watchOutside(context: ShardContext, consumer: CommandConsumer, health: HealthState, metrics: ShardMetrics, log: Logger): Promise<void> {
+async function watchOutside(
+  context: ShardContext,
+  consumer: CommandConsumer,
+  health: HealthState,
+  metrics: ShardMetrics,
+  log: Logger,
+): Promise<void> {
   for (const { partition, lag } of consumer.stats()) metrics.lag(partition, lag)
   try {
     const fault = await findTopicFault(context.admin, context.foundation)

@@ -88,7 +88,12 @@ function variants(options: BenchmarkOptions): [VariantName, () => Promise<Run>][
   ]
 }
 
-function lanesOf(options: BenchmarkOptions, registry: Parameters<typeof buildLanes>[0]['registry'], accounts: number, halfDuplicates: boolean): Lanes {
+function lanesOf(
+  options: BenchmarkOptions,
+  registry: Parameters<typeof buildLanes>[0]['registry'],
+  accounts: number,
+  halfDuplicates: boolean,
+): Lanes {
   const { events, connections: lanes, batchSize, newId } = options
   return buildLanes({ registry, topic: 'bench', events, accounts, lanes, batchSize, halfDuplicates, newId })
 }
@@ -99,7 +104,16 @@ async function timePerMessage(options: BenchmarkOptions, connections: number): P
   const events = connections === 1 ? options.perMessageEvents / 4 : options.perMessageEvents
   const { accounts, newId } = options
   const { registry, topic } = ledger
-  const lanes = buildLanes({ registry, topic, events, accounts, lanes: connections, batchSize: PER_MESSAGE_BATCH, halfDuplicates: false, newId })
+  const lanes = buildLanes({
+    registry,
+    topic,
+    events,
+    accounts,
+    lanes: connections,
+    batchSize: PER_MESSAGE_BATCH,
+    halfDuplicates: false,
+    newId,
+  })
   await openAccounts(ledger, lanes)
   const mysqldPid = await mysqldPidOf(ledger.database)
   const result = await sample({ events, mysqldPid }, () => runPerMessage(ledger, lanes))
@@ -153,8 +167,10 @@ function report(options: BenchmarkOptions, runs: ReadonlyMap<VariantName, readon
     const run = runs.get(name)?.[repeat]
     return run === undefined ? Number.NaN : run.events / run.seconds
   }
-  const ratio = (of: (repeat: number) => number): number => round(median(Array.from({ length: options.repeats }, (_, repeat) => of(repeat))), 2)
-  const bestPerMessage = (repeat: number): number => Math.max(...PER_MESSAGE_CONNECTIONS.map((connections) => rate(`per_message_${connections}`, repeat)))
+  const ratio = (of: (repeat: number) => number): number =>
+    round(median(Array.from({ length: options.repeats }, (_, repeat) => of(repeat))), 2)
+  const bestPerMessage = (repeat: number): number =>
+    Math.max(...PER_MESSAGE_CONNECTIONS.map((connections) => rate(`per_message_${connections}`, repeat)))
   const peaks = (runs.get('end_to_end') ?? []).flatMap(({ peakRssMib }) => (typeof peakRssMib === 'number' ? [peakRssMib] : []))
   const bytes = runs.get('adjudicator')?.at(-1)?.bytes
   const { repeats, events, accounts, manyAccounts, connections, batchSize } = options

@@ -24,7 +24,11 @@ export async function binlogPosition(database: ShardDatabase): Promise<BinlogPos
 }
 
 /** Bytes between two positions, over as many binary log files as lie between them. Null when binary logging is off. */
-export async function binlogBytesBetween(database: ShardDatabase, from: BinlogPosition | null, to: BinlogPosition | null): Promise<number | null> {
+export async function binlogBytesBetween(
+  database: ShardDatabase,
+  from: BinlogPosition | null,
+  to: BinlogPosition | null,
+): Promise<number | null> {
   if (from === null || to === null) return null
   if (from.file === to.file) return to.position - from.position
   const [rows = []] = await database.withSession((session) => session.run('SHOW BINARY LOGS'))

@@ -57,7 +57,14 @@ export async function runRaw(ledger: BenchLedger, prepared: readonly (readonly P
           const { partition } = batch.source
           const stored = begun.has(partition) ? { nextOffset: batch.source.expectedOffset, lastDigest: null } : null
           const judgements = batch.items.map(() => ({ verdict: 'APPLIED', reason: null, first: null }) as const)
-          const { rows, offset } = batchStatements({ writes, source: batch.source, stored, judgements, names: ledger.names, nowUs: nowUs() })
+          const { rows, offset } = batchStatements({
+            writes,
+            source: batch.source,
+            stored,
+            judgements,
+            names: ledger.names,
+            nowUs: nowUs(),
+          })
           await session.run(['START TRANSACTION', ...rows, ...offset, 'COMMIT'].join(';'))
           begun.add(partition)
         }
@@ -65,4 +72,3 @@ export async function runRaw(ledger: BenchLedger, prepared: readonly (readonly P
     ),
   )
 }
-

@@ -1,4 +1,13 @@
-import { type Command, type ContractRegistry, createCommand, parseBusinessKey, parseEventId, parseOperationId, parseTenantId, recordDigest } from '@onceledger/core'
+import {
+  type Command,
+  type ContractRegistry,
+  createCommand,
+  parseBusinessKey,
+  parseEventId,
+  parseOperationId,
+  parseTenantId,
+  recordDigest,
+} from '@onceledger/core'
 import type { Batch } from '@onceledger/ledger-store'
 import { bucketOf } from '@onceledger/shard-map'
 
@@ -51,7 +60,13 @@ function spreadAccounts(accounts: number): string[][] {
   return keysByBucket
 }
 
-function buildCommands(options: WorkloadOptions, bucket: number, keys: readonly string[], firstOffset: bigint, earlier: readonly Command[]): Command[] {
+function buildCommands(
+  options: WorkloadOptions,
+  bucket: number,
+  keys: readonly string[],
+  firstOffset: bigint,
+  earlier: readonly Command[],
+): Command[] {
   const contract = options.registry.find('deposit', 1)
   if (contract === undefined) throw new Error('no contract deposit.v1')
   const commands: Command[] = []
