@@ -40,7 +40,14 @@ describe('the position of a partition', () => {
     await adjudicator.judge(batch)
     const again = { ...batch, source: { ...batch.source, redelivery: true } }
     expect(verdictsOf(await adjudicator.judge(again))).toEqual(['DUPLICATE', 'DUPLICATE', 'DUPLICATE'])
-    expect(await ledger.rows('SELECT next_offset, applied_count, duplicate_count FROM applied_offset')).toEqual([['3', '3', '0']])
+    const { items, source } = again
+    const onlyTheFirst = { ...again, items: items.slice(0, 1), source: { ...source, nextOffset: 1n, lastDigestHex: 'cd'.repeat(32) } }
+    expect(verdictsOf(await adjudicator.judge(onlyTheFirst))).toEqual(['DUPLICATE'])
+    expect(await loadAppliedOffset(ledger.database, ledger.topic, 0)).toEqual({
+      nextOffset: 3n,
+      lastDigest: Buffer.from(source.lastDigestHex, 'hex'),
+    })
+    expect(await ledger.rows('SELECT applied_count, duplicate_count FROM applied_offset')).toEqual([['3', '0']])
     expect(await ledgerViolations(ledger)).toEqual([])
   })
 

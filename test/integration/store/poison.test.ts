@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type CommandSpec, createStoreLedger, type StoreLedger, uuidv7 } from '../../support/store-ledger.ts'
 import { ledgerViolations } from './ledger-invariants.ts'
 import { judgementsOf, verdictsOf } from './outcomes.ts'
+import { isWritePacket, watchedDatabase } from './watched-database.ts'
 
 const TIMEOUT_MS = 30_000
 let ledger: StoreLedger
@@ -81,6 +82,27 @@ describe('a message that cannot be judged', () => {
     expect(verdictsOf(outcome).filter((verdict) => verdict === 'PARKED')).toHaveLength(2)
     expect(await ledger.rows('SELECT source_offset FROM parked ORDER BY source_offset')).toEqual([['0'], ['19']])
     expect(await ledger.rows('SELECT next_offset, applied_count, parked_count FROM applied_offset')).toEqual([['20', '18', '2']])
+  })
+
+  it('[ADJ-3] [ADJ-7] a half whose commit answer is lost ends at its position, and the rest is judged when it is given again', async () => {
+    await ledger.rows('ALTER TABLE operation ADD CONSTRAINT no_thirteen CHECK (amount <> 1300)')
+    const specs = ['1', '2', '1300', '4'].map((amount) => ({ key: 'alice', data: { amount, currency: 'CZK' } }))
+    const batch = ledger.batch(specs)
+    let writes = 0
+    const database = watchedDatabase(ledger.database, {
+      async beforePacket(sql, session) {
+        // The whole batch is refused first; the second packet is that of its first half.
+        if (!isWritePacket(sql) || ++writes !== 2) return
+        await session.run(sql)
+        throw Object.assign(new Error('the answer is lost'), { code: 'ECONNRESET' })
+      },
+    })
+    const adjudicator = ledger.adjudicator({ database })
+    expect(await adjudicator.judge(batch)).toMatchObject({ kind: 'position', nextOffset: 2n })
+    const rest = { ...batch, items: batch.items.slice(2), source: { ...batch.source, expectedOffset: 2n } }
+    expect(verdictsOf(await adjudicator.judge(rest))).toEqual(['PARKED', 'APPLIED'])
+    expect(await ledger.rows('SELECT next_offset, applied_count, parked_count FROM applied_offset')).toEqual([['4', '3', '1']])
+    expect(await ledgerViolations(ledger)).toEqual([])
   })
 
   it.each([
