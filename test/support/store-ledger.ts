@@ -35,7 +35,7 @@ import {
   withDatabase,
 } from '@onceledger/ledger-store'
 
-export const TENANT = 'bank'
+const TENANT = 'bank'
 export const BUCKET_COUNT = 4
 
 /** The first of the comma separated servers that the test run was given. */
@@ -69,14 +69,14 @@ export interface CommandSpec {
   readonly value?: Uint8Array
 }
 
-export interface BatchOptions {
+interface BatchOptions {
   readonly partition?: number
   readonly redelivery?: boolean
   readonly expectedOffset?: bigint
   readonly buckets?: readonly number[]
 }
 
-export interface AdjudicatorSetup {
+interface AdjudicatorSetup {
   readonly database?: ShardDatabase
   readonly observer?: AdjudicatorObserver
   readonly failpoints?: StoreFailpoints
