@@ -67,7 +67,10 @@ async function appendTransactions(topic: string, values: readonly string[]): Pro
 }
 
 async function append(topic: string, partition: number, values: readonly string[]): Promise<void> {
-  await producer.send(topic, values.map((value) => ({ key: `key-${partition}`, value, partition })))
+  await producer.send(
+    topic,
+    values.map((value) => ({ key: `key-${partition}`, value, partition })),
+  )
 }
 
 function textOf(record: SourceRecord): string {
@@ -389,7 +392,10 @@ describe('producer and admin', { timeout: TIMEOUT_MS }, () => {
     const topic = await newTopic(1)
     const store = new Store()
     const small = createCommandProducer({ ...CONNECTION, maxRequestBytes: 1000 })
-    const ranges = await small.send(topic, valuesOf(0, 0, 100).map((value) => ({ key: null, value, partition: 0 })))
+    const ranges = await small.send(
+      topic,
+      valuesOf(0, 0, 100).map((value) => ({ key: null, value, partition: 0 })),
+    )
     await small.close()
     expect(ranges.length).toBeGreaterThan(1)
     await join(topic, store)

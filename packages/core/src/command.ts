@@ -1,7 +1,17 @@
 import type { Contract, ContractRegistry } from './contract.ts'
 import { type Intent, intentDigest } from './digest.ts'
 import { InvalidCommand } from './errors.ts'
-import { type AggregateId, aggregateIdOf, type BusinessKey, type EventId, idKindOfHex, idToHex, type OperationId, routingKey, type TenantId } from './identity.ts'
+import {
+  type AggregateId,
+  aggregateIdOf,
+  type BusinessKey,
+  type EventId,
+  idKindOfHex,
+  idToHex,
+  type OperationId,
+  routingKey,
+  type TenantId,
+} from './identity.ts'
 import type { SourceRecord } from './record.ts'
 
 /** One command, parsed and validated: what adjudication judges. */
@@ -50,7 +60,10 @@ export function createCommand(input: CommandInput): Command {
 function requireIdKind(contract: Contract, eventIdHex: string): void {
   const kind = idKindOfHex(eventIdHex)
   if (contract.eventIdKinds.includes(kind)) return
-  throw new InvalidCommand('EVENT_ID_KIND', `${contract.name} takes ids of the kinds ${contract.eventIdKinds.join(', ')} in canonical spelling, this one is ${kind}`)
+  throw new InvalidCommand(
+    'EVENT_ID_KIND',
+    `${contract.name} takes ids of the kinds ${contract.eventIdKinds.join(', ')} in canonical spelling, this one is ${kind}`,
+  )
 }
 
 function intentOf(contract: Contract, data: unknown): Intent {

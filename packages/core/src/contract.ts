@@ -76,7 +76,8 @@ export function createContractRegistry(contracts: readonly Contract[]): Contract
 }
 
 function assertConsistent(contract: Contract): void {
-  if (!Number.isSafeInteger(contract.version) || contract.version < 1) throw new Bug(`contract ${contract.name}: version ${contract.version}`)
+  if (!Number.isSafeInteger(contract.version) || contract.version < 1)
+    throw new Bug(`contract ${contract.name}: version ${contract.version}`)
   const timeless = contract.eventIdKinds.some((kind) => kind === 'opaque' || kind === 'uuid')
   if (contract.identity === 'event' && timeless)
     throw new Bug(`contract ${contract.name} is judged by event, so every accepted id kind must carry its time`)

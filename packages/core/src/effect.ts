@@ -7,7 +7,13 @@ import { externalOwnerOf, ownerOf, type Sheet } from './sheet.ts'
 
 /** What applying an intent came to: the posting, or why the ledger refuses it. */
 export type EffectOutcome =
-  | { readonly applied: true; readonly currency: string; readonly amountMinor: bigint; readonly accountVersion: bigint; readonly balanceAfterMinor: bigint }
+  | {
+      readonly applied: true
+      readonly currency: string
+      readonly amountMinor: bigint
+      readonly accountVersion: bigint
+      readonly balanceAfterMinor: bigint
+    }
   | { readonly applied: false; readonly reason: RejectionReason }
 
 /** Applies the command's effect to the sheet, or changes nothing and says why. */

@@ -40,8 +40,7 @@ export function parseTenantId(text: string): TenantId {
 
 /** @throws InvalidCommand also `KEY_RESERVED` for keys of the ledger's own accounts. */
 export function parseBusinessKey(text: string): BusinessKey {
-  if (text.startsWith(SYSTEM_KEY_PREFIX))
-    throw new InvalidCommand('KEY_RESERVED', `businesskey must not begin with "${SYSTEM_KEY_PREFIX}"`)
+  if (text.startsWith(SYSTEM_KEY_PREFIX)) throw new InvalidCommand('KEY_RESERVED', `businesskey must not begin with "${SYSTEM_KEY_PREFIX}"`)
   return checkId(text, 'businesskey', BUSINESS_KEY_BYTES_MAX) as BusinessKey
 }
 

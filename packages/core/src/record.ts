@@ -17,18 +17,24 @@ export interface SourceRecord {
 }
 
 /**
- * SHA-256 over a record's key, value and timestamp, each length-prefixed. Stored beside the applied offset, so that a topic
+ * SHA-256 over a record's key, value, headers and timestamp, each length-prefixed. Stored beside the applied offset, so that a topic
  * that was deleted and created again is noticed although its offsets look plausible.
  * @returns 32 bytes.
  */
 export function recordDigest(record: SourceRecord): Buffer {
   const hash = createHash('sha256')
-  for (const part of [record.key, record.value]) {
+  const add = (part: Uint8Array | null): void => {
     const length = Buffer.alloc(5)
     length.writeUInt8(part === null ? 0 : 1, 0)
     length.writeUInt32BE(part?.byteLength ?? 0, 1)
     hash.update(length)
     if (part !== null) hash.update(part)
+  }
+  add(record.key)
+  add(record.value)
+  for (const [name, value] of record.headers) {
+    add(Buffer.from(name, 'utf8'))
+    add(value)
   }
   const time = Buffer.alloc(8)
   time.writeBigInt64BE(record.timestampMs)

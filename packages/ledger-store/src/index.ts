@@ -2,7 +2,15 @@ export { type Adjudicator, type AdjudicatorObserver, type AdjudicatorOptions, cr
 export { type Batch, type BatchItem, type BatchOutcome, type BatchSource, commandsOf } from './batch.ts'
 export { NO_FAILPOINTS, STORE_FAILPOINTS, type StoreFailpoint, type StoreFailpoints } from './batch-transaction.ts'
 export { registerContracts } from './contract-store.ts'
-export { claimBuckets, foundSystem, loadFoundation, loadOwnedBuckets, loadShardMap, type SystemFoundation } from './control.ts'
+export {
+  assertShardIdentity,
+  claimBuckets,
+  foundSystem,
+  loadFoundation,
+  loadOwnedBuckets,
+  loadShardMap,
+  type SystemFoundation,
+} from './control.ts'
 export { createDatabase, defaultControlUrl, withDatabase } from './create-database.ts'
 export { checkDurability } from './durability.ts'
 export { StoreMisconfigured, StoreUnavailable } from './errors.ts'

@@ -14,7 +14,9 @@ export class RecentIdentities {
   readonly #fingerprints = new Int32Array(SLOTS)
 
   hasAny(commands: readonly Command[]): boolean {
-    return commands.some((command) => this.#has(command.eventIdHex) || (command.operationIdHex !== null && this.#has(command.operationIdHex)))
+    return commands.some(
+      (command) => this.#has(command.eventIdHex) || (command.operationIdHex !== null && this.#has(command.operationIdHex)),
+    )
   }
 
   add(commands: readonly Command[]): void {

@@ -2,6 +2,7 @@ import { createLogAdmin, type LogAdmin } from '@onceledger/command-log'
 import { type ContractRegistry, createContractRegistry, MONEY_CONTRACTS } from '@onceledger/core'
 import {
   assertMigrated,
+  assertShardIdentity,
   checkDurability,
   defaultControlUrl,
   loadFoundation,
@@ -51,6 +52,7 @@ export async function openContext(config: ShardConfig): Promise<ShardContext> {
     const registry = createContractRegistry(MONEY_CONTRACTS)
     await assertMigrated(control, 'control')
     await assertMigrated(database, 'shard')
+    await assertShardIdentity(control, database, config.shard)
     await checkDurability(database)
     const foundation = await loadFoundation(control)
     const names = await openNames(control, registry)

@@ -1,5 +1,6 @@
 import { type Contract, createContractRegistry, MONEY_CONTRACTS } from '@onceledger/core'
 import {
+  assertShardIdentity,
   checkDurability,
   claimBuckets,
   foundSystem,
@@ -21,7 +22,7 @@ afterEach(() => ledger.drop())
 /** As if nothing had been founded yet. */
 async function unfound(): Promise<void> {
   await ledger.control.withSession((session) => session.run('DELETE FROM setting; DELETE FROM shard; DELETE FROM bucket_map'))
-  await ledger.rows('DELETE FROM owned_bucket; DELETE FROM contract')
+  await ledger.rows('DELETE FROM owned_bucket; DELETE FROM shard_identity; DELETE FROM contract')
 }
 
 describe('a system', () => {
@@ -51,6 +52,23 @@ describe('a system', () => {
       code: 'SHARD_EMPTIED',
     })
     expect(await loadOwnedBuckets(ledger.database)).toEqual([])
+  })
+
+  it.each([
+    ['of another system', `UPDATE shard_identity SET system_id = RANDOM_BYTES(16)`],
+    ['of another shard', `UPDATE shard_identity SET shard_no = 1`],
+    ['without an identity', `DELETE FROM shard_identity`],
+  ])('[RTE-2] refuses the database %s, whose numbers would stand for other names', async (_what, sql) => {
+    await ledger.rows(sql)
+    const refusal = { name: 'StoreMisconfigured', code: 'OTHER_SYSTEM' }
+    await expect(assertShardIdentity(ledger.control, ledger.database, 0)).rejects.toMatchObject(refusal)
+    await expect(claimBuckets(ledger.control, ledger.database, 0)).rejects.toMatchObject(refusal)
+  })
+
+  it('[RTE-2] refuses a used shard beside a control schema that was lost and founded anew', async () => {
+    await ledger.control.withSession((session) => session.run('DELETE FROM setting; DELETE FROM shard; DELETE FROM bucket_map'))
+    await foundSystem(ledger.control, { topic: ledger.topic, bucketCount: BUCKET_COUNT, shardCount: 1 })
+    await expect(claimBuckets(ledger.control, ledger.database, 0)).rejects.toMatchObject({ code: 'OTHER_SYSTEM' })
   })
 
   it('[RTE-2] lets a shard start whose buckets are all frozen, and thaws none', async () => {

@@ -75,7 +75,10 @@ function checkRoute(record: SourceRecord, attributes: Attributes, key: string, o
 function checkOperationId(contract: Contract, text: string | undefined): OperationId | null {
   if (contract.identity === 'event') {
     if (text === undefined) return null
-    throw new InvalidCommand('OPERATION_ID_NOT_ALLOWED', `${contract.name} is judged by its event id; an operationid would protect nothing, leave it out`)
+    throw new InvalidCommand(
+      'OPERATION_ID_NOT_ALLOWED',
+      `${contract.name} is judged by its event id; an operationid would protect nothing, leave it out`,
+    )
   }
   if (text === undefined) throw new InvalidCommand('OPERATION_ID_MISSING', `${contract.name} needs an operationid, kept across retries`)
   return parseOperationId(text)

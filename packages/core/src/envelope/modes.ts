@@ -28,7 +28,10 @@ export function readEvent(record: SourceRecord): EventParts {
   const contentType = mediaTypeOf(headers.get('content-type'))
   if (contentType === STRUCTURED) return readStructured(decodeUtf8(value, 'the value'))
   if (headers.has('ce_specversion')) return readBinary(headers, contentType, decodeUtf8(value, 'the value'))
-  throw new InvalidCommand('NOT_CLOUDEVENT', `neither a content-type header of ${STRUCTURED} nor a ce_specversion header: send a CloudEvent`)
+  throw new InvalidCommand(
+    'NOT_CLOUDEVENT',
+    `neither a content-type header of ${STRUCTURED} nor a ce_specversion header: send a CloudEvent`,
+  )
 }
 
 function readStructured(text: string): EventParts {

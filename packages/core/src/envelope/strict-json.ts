@@ -16,7 +16,8 @@ export function parseStrictJson(text: string): unknown {
     if (!(error instanceof SyntaxError) && !(error instanceof RangeError)) throw error
     throw new InvalidCommand('NOT_JSON', `the value is not JSON: ${error.message}`)
   }
-  if (countMembers(value, 0) !== colons) throw new InvalidCommand('DUPLICATE_MEMBER', 'an object names the same member twice; send each member once')
+  if (countMembers(value, 0) !== colons)
+    throw new InvalidCommand('DUPLICATE_MEMBER', 'an object names the same member twice; send each member once')
   return value
 }
 

@@ -1,6 +1,14 @@
 -- One shard's ledger. Names are interned small integers, ids VARBINARY (a text collation would make 'op-1' equal 'op-1 '),
 -- times BIGINT microseconds since 1970 UTC, money BIGINT minor units, digests BINARY(32).
 
+-- Which system and which shard of it this database is, written once at birth: numbers interned by another control schema mean other names.
+CREATE TABLE shard_identity (
+  only_row  TINYINT UNSIGNED NOT NULL DEFAULT 1,
+  system_id BINARY(16) NOT NULL,
+  shard_no  SMALLINT UNSIGNED NOT NULL,
+  PRIMARY KEY (only_row)
+) ENGINE = InnoDB;
+
 -- The fence of RTE-2: every adjudication locks the rows of its buckets FOR SHARE; a move freezes a row under an exclusive lock.
 CREATE TABLE owned_bucket (
   bucket   SMALLINT UNSIGNED NOT NULL,
