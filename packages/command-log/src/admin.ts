@@ -151,7 +151,10 @@ async function requireTopic(admin: Admin, topic: string): Promise<void> {
 async function describeTopic(admin: Admin, topic: string): Promise<TopicDescription> {
   await requireTopic(admin, topic)
   const metadata = (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0]
-  const configs = await admin.describeConfigs({ includeSynonyms: false, resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }] })
+  const configs = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
+  })
   const entries = new Map(configs.resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
   const setting = (name: string): string => {
     const value = entries.get(name)

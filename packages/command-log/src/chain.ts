@@ -76,7 +76,10 @@ function planAt(nextOffset: bigint, lastDigest: Uint8Array | null, { low, high }
 export function verifyLast(position: bigint, digest: Uint8Array, first: SourceRecord): ChainBreak | null {
   const expectedOffset = position - 1n
   if (first.position.offset !== expectedOffset) {
-    return broken('RECORD_MISSING', `there is no record at offset ${expectedOffset}, the last applied one; the next is at ${first.position.offset}`)
+    return broken(
+      'RECORD_MISSING',
+      `there is no record at offset ${expectedOffset}, the last applied one; the next is at ${first.position.offset}`,
+    )
   }
   if (recordDigest(first).equals(digest)) return null
   return broken('DIGEST_MISMATCH', `the record at offset ${expectedOffset} is not the one that was applied: the topic was created again`)

@@ -34,7 +34,13 @@ export async function settlesWithin(timers: Timers, timeoutMs: number, work: Pro
     cancel = timers.after(Math.max(0, timeoutMs), () => resolve(false))
   })
   try {
-    return await Promise.race([work.then(() => true, () => true), late])
+    return await Promise.race([
+      work.then(
+        () => true,
+        () => true,
+      ),
+      late,
+    ])
   } finally {
     cancel()
   }

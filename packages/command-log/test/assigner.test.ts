@@ -34,20 +34,37 @@ describe('spreadPartitions', () => {
   })
 
   it('moves only what a new member needs', () => {
-    const shares = spreadPartitions([0, 1, 2, 3, 4, 5, 6, 7], [
-      { memberId: 'b', held: [0, 2, 4, 6] },
-      { memberId: 'a', held: [1, 3, 5, 7] },
-      { memberId: 'c', held: [] },
-    ])
-    expect(shares).toEqual(new Map([['a', [1, 3, 5]], ['b', [0, 2, 4]], ['c', [6, 7]]]))
+    const shares = spreadPartitions(
+      [0, 1, 2, 3, 4, 5, 6, 7],
+      [
+        { memberId: 'b', held: [0, 2, 4, 6] },
+        { memberId: 'a', held: [1, 3, 5, 7] },
+        { memberId: 'c', held: [] },
+      ],
+    )
+    expect(shares).toEqual(
+      new Map([
+        ['a', [1, 3, 5]],
+        ['b', [0, 2, 4]],
+        ['c', [6, 7]],
+      ]),
+    )
   })
 
   it('gives what a member left behind to the others, who keep their own', () => {
-    const shares = spreadPartitions([0, 1, 2, 3], [
-      { memberId: 'a', held: [3] },
-      { memberId: 'b', held: [0] },
-    ])
-    expect(shares).toEqual(new Map([['a', [1, 3]], ['b', [0, 2]]]))
+    const shares = spreadPartitions(
+      [0, 1, 2, 3],
+      [
+        { memberId: 'a', held: [3] },
+        { memberId: 'b', held: [0] },
+      ],
+    )
+    expect(shares).toEqual(
+      new Map([
+        ['a', [1, 3]],
+        ['b', [0, 2]],
+      ]),
+    )
   })
 
   it('a group without members has no shares', () => {

@@ -15,9 +15,17 @@ describe('where a partition starts', () => {
     ['the last applied record is read again', applied(42n), { position: 42n, fetchFrom: 41n, verifyDigest: DIGEST, warning: null }],
     ['at the end of the log too', applied(100n), { position: 100n, fetchFrom: 99n, verifyDigest: DIGEST, warning: null }],
     ['without a digest nothing is compared', applied(42n, null), { position: 42n, fetchFrom: 42n, verifyDigest: null }],
-    ['retention took exactly the last applied record', applied(10n), { position: 10n, fetchFrom: 10n, verifyDigest: null, warning: expect.any(String) }],
+    [
+      'retention took exactly the last applied record',
+      applied(10n),
+      { position: 10n, fetchFrom: 10n, verifyDigest: null, warning: expect.any(String) },
+    ],
     ['a group offset', { kind: 'group-offset' } as const, { position: 50n, fetchFrom: 50n, verifyDigest: null }],
-    ['the beginning of a log that retention cut', { kind: 'beginning' } as const, { position: 10n, fetchFrom: 10n, warning: expect.any(String) }],
+    [
+      'the beginning of a log that retention cut',
+      { kind: 'beginning' } as const,
+      { position: 10n, fetchFrom: 10n, warning: expect.any(String) },
+    ],
   ])('[ADJ-8] %s', (_, start, plan) => {
     expect(planStart(start, BOUNDS, 50n)).toMatchObject({ kind: 'read', ...plan })
   })

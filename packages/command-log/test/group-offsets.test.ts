@@ -27,7 +27,12 @@ describe('group offsets', () => {
     expect([commits.length, due.length]).toEqual([0, 1])
     due[0]?.()
     await subject.flush()
-    expect(commits).toEqual([[[0, 9n], [1, 7n]]])
+    expect(commits).toEqual([
+      [
+        [0, 9n],
+        [1, 7n],
+      ],
+    ])
   })
 
   it('[ADJ-8] a failed commit is counted and harms nothing', async () => {

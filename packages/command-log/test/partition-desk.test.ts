@@ -370,6 +370,8 @@ describe('what is fetched', () => {
     await assigned(test, [0])
     await test.deliver(0, 0, 15)
     await test.call(0).end(DONE(10))
-    expect(test.subject.stats()).toMatchObject([{ partition: 0, phase: 'running', queuedRecords: 5, position: 10n, highWatermark: 1000n, lag: 990n }])
+    expect(test.subject.stats()).toMatchObject([
+      { partition: 0, phase: 'running', queuedRecords: 5, position: 10n, highWatermark: 1000n, lag: 990n },
+    ])
   })
 })

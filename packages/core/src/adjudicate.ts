@@ -15,6 +15,10 @@ export interface AdjudicationContext {
   readonly registry: ContractRegistry
 }
 
+interface BatchContext extends AdjudicationContext {
+  readonly nowMs: number
+}
+
 export interface Adjudication {
   /** One per command, in the order of the commands. */
   readonly judgements: readonly Judgement[]
@@ -28,20 +32,20 @@ export interface Adjudication {
  */
 export function adjudicate(state: LedgerState, commands: readonly Command[], context: AdjudicationContext): Adjudication {
   const sheet = new Sheet(state)
-  const judgements = commands.map((command) => judge(sheet, command, context))
+  const batch = { ...context, nowMs: Number(context.nowUs / 1000n) }
+  const judgements = commands.map((command) => judge(sheet, command, batch))
   return { judgements, writes: { ...sheet.writes, accounts: sheet.accountWrites() } }
 }
 
-function judge(sheet: Sheet, command: Command, context: AdjudicationContext): Judgement {
-  const skewUs = BigInt(command.contract.clockSkewMs) * 1000n
+function judge(sheet: Sheet, command: Command, context: BatchContext): Judgement {
   const timeMs = idTimeMsOfHex(command.eventIdHex)
-  if (timeMs !== null && timeMs > Number((context.nowUs + skewUs) / 1000n))
+  if (timeMs !== null && timeMs > context.nowMs + command.contract.clockSkewMs)
     return park(sheet, command, 'EVENT_IN_FUTURE', `the event id carries the time ${timeMs} ms, beyond the allowed clock skew`, false)
   return command.contract.identity === 'operation' ? judgeByOperation(sheet, command, context) : judgeByEvent(sheet, command, context)
 }
 
 /** The permanent operation key alone decides; the inbox is evidence (ADJ-6). */
-function judgeByOperation(sheet: Sheet, command: Command, context: AdjudicationContext): Judgement {
+function judgeByOperation(sheet: Sheet, command: Command, context: BatchContext): Judgement {
   const key = operationKeyOf(command)
   const stored = sheet.operation(key)
   if (stored === undefined) return judgeFirst(sheet, command, context)
@@ -59,7 +63,7 @@ function judgeByOperation(sheet: Sheet, command: Command, context: AdjudicationC
 }
 
 /** The inbox is the only judge: the event's row carries the digest and the first result. */
-function judgeByEvent(sheet: Sheet, command: Command, context: AdjudicationContext): Judgement {
+function judgeByEvent(sheet: Sheet, command: Command, context: BatchContext): Judgement {
   const stored = sheet.event(eventKeyOf(command))
   if (stored === undefined) return judgeFirst(sheet, command, context)
 
@@ -72,7 +76,7 @@ function judgeByEvent(sheet: Sheet, command: Command, context: AdjudicationConte
 }
 
 /** An identity seen for the first time: its effect is applied, finally refused and stored, or refused and parked (ADJ-5). */
-function judgeFirst(sheet: Sheet, command: Command, context: AdjudicationContext): Judgement {
+function judgeFirst(sheet: Sheet, command: Command, context: BatchContext): Judgement {
   const outcome = applyEffect(sheet, command)
   if (!outcome.applied && command.contract.rejections[outcome.reason] === 'retryable')
     return park(sheet, command, outcome.reason, `${command.contract.name} refused for now`, true)
@@ -100,7 +104,7 @@ function judgeFirst(sheet: Sheet, command: Command, context: AdjudicationContext
   return { verdict: result.verdict, reason: result.reason, first: result }
 }
 
-function recordFirst(sheet: Sheet, command: Command, context: AdjudicationContext, result: FirstResult): void {
+function recordFirst(sheet: Sheet, command: Command, context: BatchContext, result: FirstResult): void {
   if (command.contract.identity === 'operation') {
     const { digest } = command
     sheet.recordOperation(operationKeyOf(command), { contractVersion: command.contract.version, digest, result })
@@ -119,7 +123,7 @@ function recordFirst(sheet: Sheet, command: Command, context: AdjudicationContex
 function recordEvent(
   sheet: Sheet,
   command: Command,
-  context: AdjudicationContext,
+  context: BatchContext,
   verdict: EventWrite['verdict'],
   result: FirstResult | null,
 ): void {
@@ -136,8 +140,8 @@ function recordEvent(
 }
 
 /** The day in the id where it has one (a pure function of the key, RTE-3), else the day of first processing. */
-function eventDayOf(command: Command, context: AdjudicationContext): number {
-  return dayOfMs(idTimeMsOfHex(command.eventIdHex) ?? Number(context.nowUs / 1000n))
+function eventDayOf(command: Command, context: BatchContext): number {
+  return dayOfMs(idTimeMsOfHex(command.eventIdHex) ?? context.nowMs)
 }
 
 function audit(

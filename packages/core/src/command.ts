@@ -48,11 +48,19 @@ export function createCommand(input: CommandInput): Command {
   const intent = intentOf(input.contract, input.data)
   const key = routingKey(input.tenantId, input.businessKey)
   return {
-    ...input,
+    record: input.record,
+    contract: input.contract,
+    tenantId: input.tenantId,
+    businessKey: input.businessKey,
     aggregateId: aggregateIdOf(input.tenantId, input.businessKey),
+    bucket: input.bucket,
+    eventId: input.eventId,
+    operationId: input.operationId,
     eventIdHex,
     operationIdHex: input.operationId === null ? null : idToHex(input.operationId),
+    aggregateVersion: input.aggregateVersion,
     intent,
+    data: input.data,
     digest: intentDigest(input.contract.name, input.contract.version, key, intent),
   }
 }

@@ -3,7 +3,7 @@ import type { RejectionReason } from './contract.ts'
 import { Bug } from './errors.ts'
 import { operationKey } from './keys.ts'
 import { fitsMinorUnits } from './money.ts'
-import { externalOwnerOf, ownerOf, type Sheet } from './sheet.ts'
+import { type AccountOwner, externalOwnerOf, type Sheet } from './sheet.ts'
 
 /** What applying an intent came to: the posting, or why the ledger refuses it. */
 export type EffectOutcome =
@@ -31,28 +31,27 @@ export function applyEffect(sheet: Sheet, command: Command): EffectOutcome {
 
 function open(sheet: Sheet, command: Command): EffectOutcome {
   const currency = field(command, 'currency')
-  if (sheet.account(command.aggregateId, currency) !== undefined) return refuse('ACCOUNT_EXISTS')
-  sheet.openAccount(ownerOf(command, currency), BigInt(field(command, 'overdraftLimit')))
+  const owner = ownerOf(command, currency)
+  if (sheet.account(owner) !== undefined) return refuse('ACCOUNT_EXISTS')
+  sheet.openAccount(owner, BigInt(field(command, 'overdraftLimit')))
   return { applied: true, currency, amountMinor: 0n, accountVersion: 0n, balanceAfterMinor: 0n }
 }
 
 /** Two postings that sum to zero (ADJ-9): the account's, and its opposite on the external account of the same bucket. */
 function post(sheet: Sheet, command: Command, currency: string, amountMinor: bigint, opensAccount: boolean): EffectOutcome {
-  const account = sheet.account(command.aggregateId, currency)
+  const owner = ownerOf(command, currency)
+  const account = sheet.account(owner)
   if (account === undefined && !opensAccount) return refuse('ACCOUNT_NOT_FOUND')
   const balanceAfterMinor = (account?.balanceMinor ?? 0n) + amountMinor
   if (amountMinor < 0n && balanceAfterMinor < -(account?.overdraftLimitMinor ?? 0n)) return refuse('INSUFFICIENT_FUNDS')
 
   const external = externalOwnerOf(command.tenantId, command.bucket, currency)
-  const counter = sheet.account(external.aggregateId, currency)
+  const counter = sheet.account(external)
   const counterAfterMinor = (counter?.balanceMinor ?? 0n) - amountMinor
   if (!fitsMinorUnits(balanceAfterMinor) || !fitsMinorUnits(counterAfterMinor)) return refuse('BALANCE_OVERFLOW')
 
-  const owner = ownerOf(command, currency)
-  if (account === undefined) sheet.openAccount(owner, 0n)
-  if (counter === undefined) sheet.openAccount(external, 0n)
-  sheet.post(external, counterAfterMinor)
-  const accountVersion = sheet.post(owner, balanceAfterMinor)
+  sheet.post(counter ?? sheet.openAccount(external, 0n), counterAfterMinor)
+  const accountVersion = sheet.post(account ?? sheet.openAccount(owner, 0n), balanceAfterMinor)
   return { applied: true, currency, amountMinor, accountVersion, balanceAfterMinor }
 }
 
@@ -71,6 +70,10 @@ function reverse(sheet: Sheet, command: Command): EffectOutcome {
     sheet.writes.reversals.push({ command, targetType, targetOperationId: field(command, 'targetOperationId') })
   }
   return outcome
+}
+
+function ownerOf({ aggregateId, tenantId, businessKey, bucket }: Command, currency: string): AccountOwner {
+  return { aggregateId, tenantId, businessKey, currency, bucket }
 }
 
 function refuse(reason: RejectionReason): EffectOutcome {

@@ -62,9 +62,21 @@ export function externalKeyOf(bucket: number): BusinessKey {
   return `${SYSTEM_KEY_PREFIX}external/${bucket}` as BusinessKey
 }
 
-/** tenantId holds no "/", so the input has one reading. A stored account row still names both and is compared at every read. */
+const AGGREGATES_REMEMBERED_MAX = 50_000
+const aggregates = new Map<string, AggregateId>()
+
+/**
+ * tenantId holds no "/", so the input has one reading. A stored account row still names both and is compared at every read. Accounts are met
+ * again and again, so a bounded memory of past answers is kept.
+ */
 export function aggregateIdOf(tenantId: string, businessKey: string): AggregateId {
-  return hash('sha256', routingKey(tenantId, businessKey), 'hex').slice(0, 32) as AggregateId
+  const key = routingKey(tenantId, businessKey)
+  const known = aggregates.get(key)
+  if (known !== undefined) return known
+  const aggregateId = hash('sha256', key, 'hex').slice(0, 32) as AggregateId
+  if (aggregates.size >= AGGREGATES_REMEMBERED_MAX) aggregates.clear()
+  aggregates.set(key, aggregateId)
+  return aggregateId
 }
 
 /**
@@ -75,13 +87,14 @@ export type IdKind = 'opaque' | 'uuidv7' | 'ulid' | 'uuid'
 const KIND_BYTES: Record<IdKind, string> = { opaque: '00', uuidv7: '01', ulid: '02', uuid: '03' }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+/** First digit of the fourth group: the variant that RFC 9562 defines. */
+const UUID_VARIANT = '89ab'
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** RFC 9562 section 5.7 for UUIDv7; the ULID specification's canonical upper case for ULID. */
 export function idKindOf(id: string): IdKind {
-  if (id.length === 36 && UUID.test(id)) return UUID_V7.test(id) ? 'uuidv7' : 'uuid'
+  if (id.length === 36 && UUID.test(id)) return id[14] === '7' && UUID_VARIANT.includes(id.charAt(19)) ? 'uuidv7' : 'uuid'
   if (id.length === 26 && ULID.test(id)) return 'ulid'
   return 'opaque'
 }
@@ -91,7 +104,7 @@ export function idToHex(id: string): string {
   const kind = idKindOf(id)
   if (kind === 'opaque') return KIND_BYTES.opaque + Buffer.from(id, 'utf8').toString('hex')
   if (kind === 'ulid') return KIND_BYTES.ulid + ulidToHex(id)
-  return KIND_BYTES[kind] + id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24)
+  return KIND_BYTES[kind] + id.replaceAll('-', '')
 }
 
 /** The inverse of idToHex. @throws Bug when the bytes have no known kind. */

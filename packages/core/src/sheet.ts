@@ -1,11 +1,11 @@
-import type { Command } from './command.ts'
 import { CorruptData } from './errors.ts'
 import { type AggregateId, aggregateIdOf, type BusinessKey, externalKeyOf, type TenantId } from './identity.ts'
 import { accountKey } from './keys.ts'
-import type { AccountState, LedgerState, StoredEvent, StoredOperation } from './state.ts'
+import type { LedgerState, StoredEvent, StoredOperation } from './state.ts'
 import type { AccountWrite, BatchWrites } from './writes.ts'
 
-interface OpenAccount {
+/** An account as this batch has it so far. */
+export interface SheetAccount {
   readonly owner: AccountOwner
   readonly created: boolean
   readonly versionBefore: bigint
@@ -30,7 +30,7 @@ export class Sheet {
   readonly #operations = new Map<string, StoredOperation>()
   readonly #events = new Map<string, StoredEvent>()
   readonly #reversals = new Set<string>()
-  readonly #accounts = new Map<string, OpenAccount>()
+  readonly #accounts = new Map<string, SheetAccount>()
 
   constructor(state: LedgerState) {
     this.#state = state
@@ -60,29 +60,29 @@ export class Sheet {
     this.#reversals.add(targetKey)
   }
 
-  /** @throws CorruptData when the stored row of that key belongs to other names. */
-  account(aggregateId: AggregateId, currency: string): AccountState | undefined {
-    const key = accountKey(aggregateId, currency)
+  /** Undefined where there is no such account yet. @throws CorruptData when the stored row of that key belongs to other names. */
+  account(owner: AccountOwner): SheetAccount | undefined {
+    const key = accountKey(owner.aggregateId, owner.currency)
+    const known = this.#accounts.get(key)
+    if (known !== undefined) return known
+    const stored = this.#state.accounts.get(key)
+    if (stored === undefined) return undefined
     if (this.#state.corruptAccounts.has(key))
       throw new CorruptData('ACCOUNT_CORRUPT', `the stored account ${key} names another tenant, key or currency`)
-    return this.#accounts.get(key) ?? this.#state.accounts.get(key)
+    const { version, balanceMinor, overdraftLimitMinor } = stored
+    const account = { owner, created: false, versionBefore: version, version, balanceMinor, overdraftLimitMinor, touched: false }
+    this.#accounts.set(key, account)
+    return account
   }
 
-  openAccount(owner: AccountOwner, overdraftLimitMinor: bigint): void {
-    const fresh = { owner, created: true, versionBefore: 0n, version: 0n, balanceMinor: 0n, overdraftLimitMinor, touched: true }
-    this.#accounts.set(accountKey(owner.aggregateId, owner.currency), fresh)
+  openAccount(owner: AccountOwner, overdraftLimitMinor: bigint): SheetAccount {
+    const account = { owner, created: true, versionBefore: 0n, version: 0n, balanceMinor: 0n, overdraftLimitMinor, touched: true }
+    this.#accounts.set(accountKey(owner.aggregateId, owner.currency), account)
+    return account
   }
 
-  /** Sets the balance of an account that exists or was opened in this batch, and counts its version up. @returns the new version. */
-  post(owner: AccountOwner, balanceMinor: bigint): bigint {
-    const key = accountKey(owner.aggregateId, owner.currency)
-    let account = this.#accounts.get(key)
-    if (account === undefined) {
-      const stored = this.#state.accounts.get(key)
-      if (stored === undefined) throw new CorruptData('ACCOUNT_MISSING', `no account ${key} to post to`)
-      account = { owner, created: false, versionBefore: stored.version, ...stored, touched: false }
-      this.#accounts.set(key, account)
-    }
+  /** Sets the balance of an account of this sheet, and counts its version up. @returns the new version. */
+  post(account: SheetAccount, balanceMinor: bigint): bigint {
     account.balanceMinor = balanceMinor
     account.version += 1n
     account.touched = true
@@ -98,11 +98,6 @@ export class Sheet {
     }
     return rows
   }
-}
-
-export function ownerOf(command: Command, currency: string): AccountOwner {
-  const { aggregateId, tenantId, businessKey, bucket } = command
-  return { aggregateId, tenantId, businessKey, currency, bucket }
 }
 
 const EXTERNAL_OWNERS_MAX = 10_000

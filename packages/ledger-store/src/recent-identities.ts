@@ -37,10 +37,13 @@ export class RecentIdentities {
   }
 }
 
+/** The end of an id is where ids of one sender differ: 6 bytes of it are enough for a guess. */
+const DIGITS_USED = 12
+
 /** Never zero, which marks an empty slot. */
 function fingerprint(idHex: string): number {
   let state = FNV_BASIS
-  for (let i = 0; i < idHex.length; i++) state = Math.imul(state ^ idHex.charCodeAt(i), FNV_PRIME)
+  for (let i = Math.max(0, idHex.length - DIGITS_USED); i < idHex.length; i++) state = Math.imul(state ^ idHex.charCodeAt(i), FNV_PRIME)
   return state === 0 ? 1 : state
 }
 

@@ -1,4 +1,4 @@
-import type { BatchWrites, Command, Judgement, Verdict } from '@onceledger/core'
+import type { AccountWrite, BatchWrites, Command, Judgement, Verdict } from '@onceledger/core'
 import type { BatchSource } from './batch.ts'
 import type { Names } from './names.ts'
 import type { AppliedOffset } from './sql/fence.ts'
@@ -36,15 +36,15 @@ export function batchStatements(batch: BatchToWrite): BatchStatements {
  */
 function rowStatements(writes: BatchWrites, names: Names, nowUs: bigint): string[] {
   const statements: string[] = []
-  const accounts = sorted(writes.accounts, (row) => row.aggregateId + row.currency)
+  const accounts = writes.accounts.toSorted(byAccount)
   const created = accounts.filter((row) => row.created)
   const changed = accounts.filter((row) => !row.created)
   if (created.length > 0) statements.push(insertAccounts(created, names))
   if (changed.length > 0) statements.push(updateAccounts(changed), guardRowCount(changed.length))
-  if (writes.operations.length > 0) statements.push(insertOperations(sorted(writes.operations, operationSortKey), names))
-  if (writes.reversals.length > 0) statements.push(insertReversals(sorted(writes.reversals, operationSortKey), names))
+  if (writes.operations.length > 0) statements.push(insertOperations(writes.operations.toSorted(byOperation), names))
+  if (writes.reversals.length > 0) statements.push(insertReversals(writes.reversals.toSorted(byOperation), names))
   if (writes.postings.length > 0) statements.push(insertPostings(writes.postings, names))
-  if (writes.events.length > 0) statements.push(insertEvents(sorted(writes.events, eventSortKey), names, nowUs))
+  if (writes.events.length > 0) statements.push(insertEvents(writes.events.toSorted(byEvent), names, nowUs))
   if (writes.audits.length > 0) statements.push(insertAudits(writes.audits, names, nowUs))
   if (writes.parked.length > 0) statements.push(insertParked(writes.parked, nowUs))
   return statements
@@ -65,17 +65,24 @@ function tallyOf(judgements: readonly Judgement[]): VerdictTally {
   return { applied, duplicate, conflict, rejected, parked }
 }
 
-function operationSortKey({ command }: { command: Command }): string {
-  return `${command.contract.name}/${command.operationId}`
+interface OfCommand {
+  readonly command: Command
 }
 
-function eventSortKey({ command }: { command: Command }): string {
-  return `${command.contract.consumer}/${command.eventId}`
+/** By stored id alone: enough for one order among all transactions, since a batch's types and tenants are few. */
+function byOperation(left: OfCommand, right: OfCommand): number {
+  return compare(left.command.operationIdHex ?? '', right.command.operationIdHex ?? '')
 }
 
-function sorted<T>(rows: readonly T[], keyOf: (row: T) => string): T[] {
-  return rows
-    .map((row) => ({ row, key: keyOf(row) }))
-    .sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0))
-    .map(({ row }) => row)
+function byEvent(left: OfCommand, right: OfCommand): number {
+  return compare(left.command.eventIdHex, right.command.eventIdHex)
+}
+
+function byAccount(left: AccountWrite, right: AccountWrite): number {
+  return compare(left.aggregateId, right.aggregateId) || compare(left.currency, right.currency)
+}
+
+function compare(left: string, right: string): number {
+  if (left === right) return 0
+  return left < right ? -1 : 1
 }

@@ -19,7 +19,11 @@ describe('buckets', () => {
   it('[RTE-1] a bucket equals the partition that the Java producer chooses, for text and for bytes', () => {
     const wrong = VECTORS.vectors.flatMap(([key, , partitions]) =>
       VECTORS.partitionCounts.flatMap((count, at) => {
-        const got = [bucketOfKey(key, count), bucketOfKey(Buffer.from(key, 'utf8'), count), bucketOfKey(new TextEncoder().encode(key), count)]
+        const got = [
+          bucketOfKey(key, count),
+          bucketOfKey(Buffer.from(key, 'utf8'), count),
+          bucketOfKey(new TextEncoder().encode(key), count),
+        ]
         return got.every((bucket) => bucket === partitions[at]) ? [] : [{ key, count, got }]
       }),
     )

@@ -4,7 +4,12 @@ import { bucketsOfShard, evenShardMap, ownerOf, parseShardMap } from '../src/ind
 const ACTIVE = { shard: 0, epoch: '1', state: 'ACTIVE' }
 
 describe('shard map', () => {
-  it.each([[64, 1], [64, 3], [64, 64], [1024, 10]])('[RTE-1] %d buckets over %d shards: every bucket has one owner, sizes differ by one', (buckets, shards) => {
+  it.each([
+    [64, 1],
+    [64, 3],
+    [64, 64],
+    [1024, 10],
+  ])('[RTE-1] %d buckets over %d shards: every bucket has one owner, sizes differ by one', (buckets, shards) => {
     const map = evenShardMap(buckets, shards)
     const sizes = Array.from({ length: shards }, (_, shard) => bucketsOfShard(map, shard).length)
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(buckets)
@@ -25,7 +30,16 @@ describe('shard map', () => {
   })
 
   it.each([
-    ['BUCKET_OWNED_TWICE', { bucketCount: 1, buckets: [{ bucket: 0, ...ACTIVE }, { bucket: 0, ...ACTIVE, shard: 1 }] }],
+    [
+      'BUCKET_OWNED_TWICE',
+      {
+        bucketCount: 1,
+        buckets: [
+          { bucket: 0, ...ACTIVE },
+          { bucket: 0, ...ACTIVE, shard: 1 },
+        ],
+      },
+    ],
     ['BUCKET_WITHOUT_OWNER', { bucketCount: 2, buckets: [{ bucket: 0, ...ACTIVE }] }],
     ['BUCKET_OUT_OF_RANGE', { bucketCount: 1, buckets: [{ bucket: 1, ...ACTIVE }] }],
     ['BUCKET_COUNT_INVALID', { bucketCount: 1 << 21, buckets: [] }],

@@ -61,7 +61,7 @@ function findContract(type: string, registry: ContractRegistry): Contract {
 function checkRoute(record: SourceRecord, attributes: Attributes, key: string, options: DecodeOptions): number {
   if (attributes.partitionkey !== undefined && attributes.partitionkey !== key)
     throw new InvalidCommand('PARTITION_KEY_MISMATCH', 'partitionkey must be tenantid/businesskey')
-  if (record.key !== null && !Buffer.from(key, 'utf8').equals(record.key))
+  if (record.key !== null && !isUtf8Of(record.key, key))
     throw new InvalidCommand('KEY_MISMATCH', "the message's key must be the bytes of tenantid/businesskey")
   const bucket = options.bucketOf(key)
   if (bucket !== record.position.partition)
@@ -70,6 +70,16 @@ function checkRoute(record: SourceRecord, attributes: Attributes, key: string, o
       `this key belongs to partition ${bucket} and came in ${record.position.partition}: use the default partitioner (murmur2) with the key tenantid/businesskey`,
     )
   return bucket
+}
+
+/** Compares without a copy as long as all is ASCII. */
+function isUtf8Of(bytes: Uint8Array, text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code > 0x7f) return Buffer.from(text, 'utf8').equals(bytes)
+    if (bytes[i] !== code) return false
+  }
+  return bytes.length === text.length
 }
 
 function checkOperationId(contract: Contract, text: string | undefined): OperationId | null {

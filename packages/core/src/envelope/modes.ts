@@ -5,6 +5,7 @@ import { parseStrictJson } from './strict-json.ts'
 /** The largest value that is decoded. A command is a few hundred bytes. */
 const VALUE_BYTES_MAX = 64 * 1024
 const STRUCTURED = 'application/cloudevents+json'
+const STRUCTURED_BYTES = Buffer.from(STRUCTURED)
 const CE_PREFIX = 'ce_'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -24,6 +25,7 @@ export function readEvent(record: SourceRecord): EventParts {
   if (value === null || value.byteLength === 0) throw new InvalidCommand('EMPTY_VALUE', 'the message has no value')
   if (value.byteLength > VALUE_BYTES_MAX)
     throw new InvalidCommand('TOO_LARGE', `the value has ${value.byteLength} bytes, at most ${VALUE_BYTES_MAX} are read`)
+  if (isPlainlyStructured(record.headers)) return readStructured(decodeUtf8(value, 'the value'))
   const headers = readHeaders(record.headers)
   const contentType = mediaTypeOf(headers.get('content-type'))
   if (contentType === STRUCTURED) return readStructured(decodeUtf8(value, 'the value'))
@@ -32,6 +34,12 @@ export function readEvent(record: SourceRecord): EventParts {
     'NOT_CLOUDEVENT',
     `neither a content-type header of ${STRUCTURED} nor a ce_specversion header: send a CloudEvent`,
   )
+}
+
+/** What nearly every message looks like: the one header, in its plain spelling. */
+function isPlainlyStructured(headers: SourceRecord['headers']): boolean {
+  const [first] = headers
+  return headers.length === 1 && first !== undefined && first[0] === 'content-type' && STRUCTURED_BYTES.equals(first[1])
 }
 
 function readStructured(text: string): EventParts {

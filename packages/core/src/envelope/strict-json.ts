@@ -62,8 +62,16 @@ function isEscaped(text: string, at: number): boolean {
 
 function countMembers(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return 0
-  const children = Object.values(value)
-  let members = Array.isArray(value) ? 0 : children.length
-  for (const child of children) if (typeof child === 'object') members += countMembers(child, depth + 1)
+  let members = 0
+  if (Array.isArray(value)) {
+    for (const child of value) members += countMembers(child, depth + 1)
+    return members
+  }
+  // Own members only, since JSON.parse makes plain objects; no list of them is built for each message.
+  for (const name in value) {
+    members++
+    const child = (value as Record<string, unknown>)[name]
+    if (typeof child === 'object') members += countMembers(child, depth + 1)
+  }
   return members
 }

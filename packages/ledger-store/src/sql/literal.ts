@@ -30,8 +30,11 @@ export function idLiteral(id: string): string {
   return `x'${idToHex(id)}'`
 }
 
+const CURRENCY = /^[A-Z]{3}$/
+
 export function currencyLiteral(currency: string | null): string {
-  return currency === null ? 'NULL' : textLiteral(currency)
+  if (currency === null) return 'NULL'
+  return CURRENCY.test(currency) ? `'${currency}'` : textLiteral(currency)
 }
 
 /** Whether a string is safe inside hexLiteral; asserted in tests over everything that reaches it. */
