@@ -37,8 +37,8 @@ export class RecentIdentities {
   }
 }
 
-/** The end of an id is where ids of one sender differ: 6 bytes of it are enough for a guess. */
-const DIGITS_USED = 12
+/** The end of an id is where ids of one sender differ: 8 bytes of it are enough for a guess. */
+const DIGITS_USED = 16
 
 /** Never zero, which marks an empty slot. */
 function fingerprint(idHex: string): number {
@@ -47,7 +47,8 @@ function fingerprint(idHex: string): number {
   return state === 0 ? 1 : state
 }
 
-/** The high bits mix better than the low ones. */
+/** FNV leaves the low bits of short ids alike; murmur's finaliser spreads them. */
 function slotOf(print: number): number {
-  return (print ^ (print >>> 15)) & (SLOTS - 1)
+  const mixed = Math.imul(print ^ (print >>> 16), 0x85ebca6b)
+  return (mixed ^ (mixed >>> 13)) & (SLOTS - 1)
 }
