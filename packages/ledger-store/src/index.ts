@@ -16,9 +16,21 @@ export { checkDurability } from './durability.ts'
 export { StoreMisconfigured, StoreUnavailable } from './errors.ts'
 export { type FoundedLedger, foundLedger, type FoundLedgerOptions } from './found.ts'
 export { assertMigrated, loadMigrations, migrate, type Migration, type SchemaKind } from './migrate.ts'
-export { type Names, openNames } from './names.ts'
+export { findTenantNo, type Names, openNames } from './names.ts'
 export { loadAppliedOffset, loadProgress, type PartitionProgress, resetOffset } from './offsets.ts'
 export { openShardDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
 export type { AppliedOffset } from './sql/fence.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
 export { type AccountBalance, type LedgerFigures, loadBalances, loadFigures } from './queries/figures.ts'
+export { checkLedger, type LedgerFinding } from './queries/check.ts'
+export { countParked, listParked, type ParkedFilter, type ParkedView } from './queries/parked.ts'
+export {
+  type AccountView,
+  type AggregateName,
+  type EventView,
+  findAccounts,
+  findEvents,
+  findOperation,
+  type OperationView,
+  type PostingView,
+} from './queries/show.ts'

@@ -1,0 +1,2 @@
+export { EXIT } from './exit.ts'
+export { createProgram, type ProgramOptions } from './program.ts'

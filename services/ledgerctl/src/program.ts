@@ -1,0 +1,166 @@
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { commandLine } from './commands/command.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { checkCommand, listParkedCommand, resetOffsetCommand } from './commands/operate.ts'
+import { shardsCommand } from './commands/shards.ts'
+import { showAccount, showEvent, showOperation } from './commands/show.ts'
+import { submitCommand } from './commands/submit.ts'
+import { readConfig } from './config.ts'
+import { EXIT_HELP } from './exit.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+import { createOutput, type Output, type Streams } from './output.ts'
+
+export interface ProgramOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly streams: Streams
+}
+
+const LIMIT_MAX = 10_000
+
+function count(text: string): number {
+  const value = Number(text)
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
+  return value
+}
+
+function listLength(text: string): number {
+  const value = count(text)
+  if (value < 1 || value > LIMIT_MAX) throw new InvalidArgumentError(`must lie between 1 and ${LIMIT_MAX}`)
+  return value
+}
+
+function offset(text: string): bigint {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
+  return BigInt(text)
+}
+
+/** The command tree. Each action opens what it needs, does one thing, and closes it again. */
+export function createProgram({ environment, streams }: ProgramOptions): Command {
+  const program = new Command('ledgerctl')
+    .description("The operator's command for Onceledger")
+    .option('--json', 'one JSON value on stdout')
+    .addHelpText('after', EXIT_HELP)
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => void streams.stdout.write(text), writeErr: (text) => void streams.stderr.write(text) })
+
+  const withLedger = async (work: (ledger: Ledger, output: Output) => Promise<void>): Promise<void> => {
+    const ledger = openLedger(readConfig(environment))
+    try {
+      await work(ledger, createOutput(program.opts<{ json?: boolean }>().json === true, streams))
+    } finally {
+      await ledger.close()
+    }
+  }
+
+  addWriting(program, withLedger, streams)
+  addShowing(program, withLedger)
+  addOperating(program, withLedger)
+  return program
+}
+
+type WithLedger = (work: (ledger: Ledger, output: Output) => Promise<void>) => Promise<void>
+
+function addWriting(program: Command, withLedger: WithLedger, streams: Streams): void {
+  program
+    .command('migrate')
+    .description('create databases and topic, migrate, found the system; safe to repeat')
+    .option('--buckets <n>', 'partitions of the topic; fixed for ever', count, 64)
+    .option('--topic <name>', 'the topic of the commands', 'ledger.commands')
+    .option('--retention-ms <ms>', 'how long the topic keeps messages; 0 for ever', count, 0)
+    .option('--no-topic-creation', 'leave Kafka alone')
+    .action((options: { buckets: number; topic: string; retentionMs: number; topicCreation: boolean }) =>
+      withLedger((ledger, output) =>
+        migrateCommand(ledger, output, {
+          topic: options.topic,
+          buckets: options.buckets,
+          retentionMs: options.retentionMs === 0 ? -1 : options.retentionMs,
+          createTopic: options.topicCreation,
+        }),
+      ),
+    )
+  program
+    .command('command')
+    .description('print one command as a line for submit')
+    .requiredOption('--type <contract>', 'contract and version, such as deposit.v1')
+    .requiredOption('--tenant <id>')
+    .requiredOption('--key <key>', 'business key')
+    .option('--operation <id>', 'identity of the intent; a retry keeps it')
+    .option('--event <id>', 'identity of the message; a fresh UUIDv7 unless given')
+    .requiredOption('--data <json>', 'fields of the contract, amounts as strings')
+    .action((options: Parameters<typeof commandLine>[0]) => void streams.stdout.write(`${commandLine(options, Date.now())}\n`))
+  program
+    .command('submit')
+    .description('send a file of commands, one CloudEvent as JSON on a line')
+    .argument('<file>', 'path, or - for standard input')
+    .option('--keep-going', 'send the good lines although others are refused', false)
+    .action((file: string, { keepGoing }: { keepGoing: boolean }) =>
+      withLedger((ledger, output) =>
+        submitCommand(ledger, output, { file, keepGoing, progress: streams.stderr.isTTY === true && !output.json }),
+      ),
+    )
+}
+
+function addShowing(program: Command, withLedger: WithLedger): void {
+  const keyed = (command: Command): Command => command.requiredOption('--tenant <id>').requiredOption('--key <key>', 'business key')
+  keyed(program.command('operation').description('operations').command('show').description('one operation and its first result'))
+    .requiredOption('--type <name>', 'contract, such as deposit')
+    .argument('<operationId>')
+    .action((operationId: string, options: { tenant: string; key: string; type: string }) =>
+      withLedger((ledger, output) => showOperation(ledger, output, { ...options, operationId })),
+    )
+  keyed(program.command('event').description('events').command('show').description('one event as the inbox keeps it'))
+    .option('--consumer <name>', 'inbox', 'ledger')
+    .argument('<eventId>')
+    .action((eventId: string, options: { tenant: string; key: string; consumer: string }) =>
+      withLedger((ledger, output) => showEvent(ledger, output, { ...options, eventId })),
+    )
+  program
+    .command('account')
+    .description('accounts')
+    .command('show')
+    .description('balances of a business key and its latest postings')
+    .requiredOption('--tenant <id>')
+    .option('--postings <n>', 'how many postings of each currency', listLength, 10)
+    .argument('<key>', 'business key')
+    .action((key: string, options: { tenant: string; postings: number }) =>
+      withLedger((ledger, output) => showAccount(ledger, output, { ...options, key })),
+    )
+}
+
+function addOperating(program: Command, withLedger: WithLedger): void {
+  program
+    .command('shards')
+    .description('what each shard owns, how far it came, what it answered')
+    .option('--partitions', 'each partition too', false)
+    .action(({ partitions }: { partitions: boolean }) => withLedger((ledger, output) => shardsCommand(ledger, output, partitions)))
+  program
+    .command('check')
+    .description('hold all balances against all postings; reads whole tables')
+    .action(() => withLedger(checkCommand))
+  program
+    .command('parked')
+    .description('messages that could not be judged')
+    .command('list')
+    .option('--reason <code>')
+    .option('--limit <n>', 'of each shard', listLength, 100)
+    .option('--shard <n>', 'one shard only', count)
+    .action((options: Parameters<typeof listParkedCommand>[2]) =>
+      withLedger((ledger, output) => listParkedCommand(ledger, output, options)),
+    )
+  program
+    .command('offsets')
+    .description('positions in the log')
+    .command('reset')
+    .description('let a partition go on elsewhere, after its topic was created anew')
+    .requiredOption('--partition <n>', 'partition', count)
+    .requiredOption('--to <offset>', 'next offset to judge', offset)
+    .option('--yes', 'do it', false)
+    .action((options: Parameters<typeof resetOffsetCommand>[2]) =>
+      withLedger((ledger, output) => resetOffsetCommand(ledger, output, options)),
+    )
+}
+
+/** commander's own errors, help and version included, have told the user already. */
+export function isAnswered(error: unknown): error is CommanderError {
+  return error instanceof CommanderError
+}
