@@ -1,0 +1,263 @@
+/**
+ * The rules of the ledger in their plainest form: one command at a time, Maps, no batch, no digest, no hash. Written from
+ * docs/requirements.md and the table of contracts alone, so that it can be wrong only in another way than the product.
+ */
+
+export interface NaiveCommand {
+  readonly tenantId: string
+  readonly businessKey: string
+  readonly bucket: number
+  readonly type: NaiveType
+  readonly version: number
+  readonly eventId: string
+  /** Null exactly for `credit`, which is judged by its event. */
+  readonly operationId: string | null
+  /** Valid for the command's own contract. */
+  readonly data: Readonly<Record<string, string>>
+}
+
+export type NaiveType = 'deposit' | 'withdraw' | 'collect' | 'credit' | 'open' | 'reverse'
+
+export interface NaiveResult {
+  readonly verdict: 'APPLIED' | 'REJECTED'
+  readonly reason: string | null
+  readonly currency: string | null
+  readonly amountMinor: bigint
+  readonly accountVersion: bigint
+  readonly balanceAfterMinor: bigint
+  readonly committedAtUs: bigint
+}
+
+export interface NaiveAnswer {
+  readonly verdict: 'APPLIED' | 'DUPLICATE' | 'CONFLICT' | 'REJECTED' | 'PARKED'
+  readonly reason: string | null
+  readonly first: NaiveResult | null
+}
+
+export interface NaiveCounts {
+  readonly operations: number
+  readonly events: number
+  /** Postings that no operation row carries: those of contracts judged by event. */
+  readonly postings: number
+  readonly reversals: number
+  readonly audits: number
+  readonly parked: number
+}
+
+interface Account {
+  balance: bigint
+  version: bigint
+  readonly limit: bigint
+}
+
+/** What was decided under an identity, with the intent as it then read. */
+interface Decided {
+  readonly version: number
+  readonly intent: string
+  readonly result: NaiveResult
+}
+
+interface Posted {
+  readonly currency: string
+  readonly amount: bigint
+  readonly accountVersion: bigint
+  readonly balance: bigint
+}
+
+const INTENT_FIELDS: Readonly<Record<NaiveType, Readonly<Record<number, readonly string[]>>>> = {
+  deposit: { 1: ['amount', 'currency'], 2: ['amount', 'currency', 'reference'] },
+  withdraw: { 1: ['amount', 'currency'] },
+  collect: { 1: ['amount', 'currency'] },
+  credit: { 1: ['amount', 'currency'] },
+  open: { 1: ['currency', 'overdraftLimit'] },
+  reverse: { 1: ['currency', 'targetOperationId', 'targetType'] },
+}
+const RETRYABLE_FOR_ALL = ['ACCOUNT_NOT_FOUND', 'TARGET_NOT_FOUND', 'BALANCE_OVERFLOW']
+const LARGEST = 9223372036854775807n
+const DAY_MS = 86_400_000
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+export class NaiveLedger {
+  readonly #operations = new Map<string, Decided>()
+  /** Every event by consumer, id and account; what it stood for. */
+  readonly #events = new Map<string, string | null>()
+  readonly #credits = new Map<string, Decided>()
+  readonly #accounts = new Map<string, Account>()
+  readonly #reversed = new Set<string>()
+  #postings = 0
+  #audits = 0
+  #parked = 0
+
+  /** Judges one command. `nowUs`: microseconds since 1970. */
+  submit(command: NaiveCommand, nowUs: bigint): NaiveAnswer {
+    const time = timeOfId(command.eventId)
+    if (time !== null && time > Number(nowUs / 1000n) + DAY_MS) return this.#park('EVENT_IN_FUTURE')
+    const identity = identityOf(command)
+    const byEvent = command.operationId === null
+    const decided = byEvent ? this.#credits.get(identity) : this.#operations.get(identity)
+    if (decided === undefined) return this.#first(command, identity, nowUs)
+
+    const intent = intentUnder(command, decided.version)
+    if (intent === null) return this.#park('DIGEST_NOT_COMPUTABLE')
+    if (!byEvent) this.#noteEvent(command)
+    if (intent === decided.intent) return { verdict: 'DUPLICATE', reason: decided.result.reason, first: decided.result }
+    this.#audits++
+    return { verdict: 'CONFLICT', reason: 'OTHER_INTENT', first: null }
+  }
+
+  /** Every account's balance, the external ones' too, by `tenant/businessKey/currency`. */
+  balances(): Map<string, bigint> {
+    return new Map([...this.#accounts].map(([key, { balance }]) => [key, balance]))
+  }
+
+  versions(): Map<string, bigint> {
+    return new Map([...this.#accounts].map(([key, { version }]) => [key, version]))
+  }
+
+  counts(): NaiveCounts {
+    return {
+      operations: this.#operations.size,
+      events: this.#events.size,
+      postings: this.#postings,
+      reversals: this.#reversed.size,
+      audits: this.#audits,
+      parked: this.#parked,
+    }
+  }
+
+  #first(command: NaiveCommand, identity: string, nowUs: bigint): NaiveAnswer {
+    const outcome = this.#effect(command)
+    if (typeof outcome === 'string' && isRetryable(command.type, outcome)) return this.#park(outcome)
+    const result: NaiveResult =
+      typeof outcome === 'string'
+        ? { ...NOTHING_POSTED, verdict: 'REJECTED', reason: outcome, committedAtUs: nowUs }
+        : {
+            verdict: 'APPLIED',
+            reason: null,
+            currency: outcome.currency,
+            amountMinor: outcome.amount,
+            accountVersion: outcome.accountVersion,
+            balanceAfterMinor: outcome.balance,
+            committedAtUs: nowUs,
+          }
+    const decided = { version: command.version, intent: intentUnder(command, command.version) ?? '', result }
+    if (command.operationId === null) {
+      this.#credits.set(identity, decided)
+      if (result.verdict === 'APPLIED') this.#postings++
+    } else {
+      this.#operations.set(identity, decided)
+    }
+    this.#noteEvent(command)
+    return { verdict: result.verdict, reason: result.reason, first: result }
+  }
+
+  #noteEvent(command: NaiveCommand): void {
+    const consumer = command.type === 'credit' ? 'credit' : 'ledger'
+    const key = JSON.stringify([consumer, command.tenantId, command.businessKey, command.eventId])
+    const standsFor = command.operationId === null ? null : JSON.stringify([command.type, command.operationId])
+    const known = this.#events.get(key)
+    if (known === undefined) this.#events.set(key, standsFor)
+    else if (known !== standsFor) this.#audits++
+  }
+
+  /** @returns what was posted, or the reason of the refusal, and then nothing has changed. */
+  #effect(command: NaiveCommand): Posted | string {
+    const { data } = command
+    const currency = read(data, 'currency')
+    switch (command.type) {
+      case 'deposit':
+        return this.#post(command, currency, BigInt(read(data, 'amount')), true)
+      case 'credit':
+        return this.#post(command, currency, BigInt(read(data, 'amount')), false)
+      case 'withdraw':
+      case 'collect':
+        return this.#post(command, currency, -BigInt(read(data, 'amount')), false)
+      case 'open': {
+        const key = accountKeyOf(command.tenantId, command.businessKey, currency)
+        if (this.#accounts.has(key)) return 'ACCOUNT_EXISTS'
+        this.#accounts.set(key, { balance: 0n, version: 0n, limit: BigInt(read(data, 'overdraftLimit')) })
+        return { currency, amount: 0n, accountVersion: 0n, balance: 0n }
+      }
+      case 'reverse':
+        return this.#reverse(command, currency)
+    }
+  }
+
+  #reverse(command: NaiveCommand, currency: string): Posted | string {
+    const type = read(command.data, 'targetType')
+    const target = operationIdentity(command, type, read(command.data, 'targetOperationId'))
+    const decided = this.#operations.get(target)
+    if (decided === undefined) return 'TARGET_NOT_FOUND'
+    const { result } = decided
+    if (result.verdict !== 'APPLIED' || type === 'open' || type === 'reverse' || result.currency !== currency)
+      return 'TARGET_NOT_REVERSIBLE'
+    if (this.#reversed.has(target)) return 'ALREADY_REVERSED'
+    const outcome = this.#post(command, currency, -result.amountMinor, false)
+    if (typeof outcome !== 'string') this.#reversed.add(target)
+    return outcome
+  }
+
+  #post(command: NaiveCommand, currency: string, amount: bigint, opens: boolean): Posted | string {
+    const key = accountKeyOf(command.tenantId, command.businessKey, currency)
+    const external = accountKeyOf(command.tenantId, `@external/${command.bucket}`, currency)
+    const account = this.#accounts.get(key) ?? (opens ? { balance: 0n, version: 0n, limit: 0n } : undefined)
+    if (account === undefined) return 'ACCOUNT_NOT_FOUND'
+    const counter = this.#accounts.get(external) ?? { balance: 0n, version: 0n, limit: 0n }
+    const balance = account.balance + amount
+    if (amount < 0n && balance + account.limit < 0n) return 'INSUFFICIENT_FUNDS'
+    if (isTooLarge(balance) || isTooLarge(counter.balance - amount)) return 'BALANCE_OVERFLOW'
+    this.#accounts.set(key, { balance, version: account.version + 1n, limit: account.limit })
+    this.#accounts.set(external, { balance: counter.balance - amount, version: counter.version + 1n, limit: counter.limit })
+    return { currency, amount, accountVersion: account.version + 1n, balance }
+  }
+
+  #park(reason: string): NaiveAnswer {
+    this.#parked++
+    return { verdict: 'PARKED', reason, first: null }
+  }
+}
+
+const NOTHING_POSTED = { currency: null, amountMinor: 0n, accountVersion: 0n, balanceAfterMinor: 0n }
+
+function isRetryable(type: NaiveType, reason: string): boolean {
+  return RETRYABLE_FOR_ALL.includes(reason) || (type === 'collect' && reason === 'INSUFFICIENT_FUNDS')
+}
+
+function isTooLarge(balance: bigint): boolean {
+  return balance > LARGEST || balance < -LARGEST
+}
+
+function identityOf(command: NaiveCommand): string {
+  if (command.operationId === null) return JSON.stringify(['event', command.tenantId, command.businessKey, command.eventId])
+  return operationIdentity(command, command.type, command.operationId)
+}
+
+function operationIdentity(command: NaiveCommand, type: string, operationId: string): string {
+  return JSON.stringify([command.tenantId, type, operationId, command.businessKey])
+}
+
+function accountKeyOf(tenantId: string, businessKey: string, currency: string): string {
+  return `${tenantId}/${businessKey}/${currency}`
+}
+
+/** The members that make up the intent in that version, or null where the command lacks one. */
+function intentUnder(command: NaiveCommand, version: number): string | null {
+  const fields = INTENT_FIELDS[command.type][version]
+  if (fields === undefined) return null
+  const members = fields.map((name) => command.data[name])
+  return members.includes(undefined) ? null : JSON.stringify(members)
+}
+
+function read(data: Readonly<Record<string, string>>, name: string): string {
+  const value = data[name]
+  if (value === undefined) throw new Error(`the test's command has no ${name}`)
+  return value
+}
+
+/** Milliseconds in a UUIDv7 (RFC 9562) or a ULID; null for ids without a time. */
+function timeOfId(id: string): number | null {
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id))
+    return Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`)
+  if (/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id)) return [...id.slice(0, 10)].reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0)
+  return null
+}
