@@ -34,7 +34,12 @@ export interface ShardProcessOptions {
 const MAIN = new URL('../../../services/shard/src/main.ts', import.meta.url).pathname
 const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
 /** As the service's own start script has them. */
-const NODE_FLAGS = ['--max-old-space-size=160', '--max-semi-space-size=16', '--heap-growing-percent=200']
+const NODE_FLAGS = [
+  '--disable-warning=TimeoutNegativeWarning',
+  '--max-old-space-size=160',
+  '--max-semi-space-size=16',
+  '--heap-growing-percent=200',
+]
 const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 45_000
 const LINES_MAX = 200

@@ -20,5 +20,5 @@ export function explain(error: unknown): Explanation {
   // Node's and MySQL's connection errors carry a code; the database that is named but not there is 1049.
   if (errno === 1049) return { exitCode: EXIT.usage, message: `${message}; run: ledgerctl migrate` }
   if (typeof code === 'string') return { exitCode: EXIT.unreachable, message: `${code}: ${message || 'no answer'}; is the server running?` }
-  return { exitCode: EXIT.unreachable, message: error instanceof Error ? (error.stack ?? message) : message }
+  return { exitCode: EXIT.unreachable, message: error instanceof Error ? maskSecret('', error.stack ?? message) : message }
 }
