@@ -21,7 +21,11 @@ export interface AdminServerOptions {
 
 const REQUEST_TIMEOUT_MS = 5_000
 
-/** Serves `/healthz` (the event loop answers), `/readyz` (200, or 503 with every reason) and `/metrics` (Prometheus). */
+/**
+ * Serves `/healthz` (200 while the event loop answers, 503 with the reason after a fatal fault), `/readyz` (200, or 503 with every reason) and
+ * `/metrics` (Prometheus). `close` cuts what is still connected, so it takes no longer than that.
+ * @throws the listen error, such as EADDRINUSE.
+ */
 export async function startAdminServer(options: AdminServerOptions): Promise<AdminServer> {
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
     answer(request, response, options).catch((error: unknown) => {
@@ -31,8 +35,12 @@ export async function startAdminServer(options: AdminServerOptions): Promise<Adm
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port, options.host, () => resolve())
+    server.listen(options.port, options.host, () => {
+      server.off('error', reject)
+      resolve()
+    })
   })
+  server.on('error', (error) => options.log.error({ error: error.message }, 'the admin server has a fault'))
   const { port } = server.address() as AddressInfo
   return {
     host: options.host,
@@ -46,14 +54,22 @@ export async function startAdminServer(options: AdminServerOptions): Promise<Adm
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, { metrics, health }: AdminServerOptions): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return reply(response, 405, 'text/plain', 'only GET and HEAD\n')
   const path = (request.url ?? '/').split('?')[0]
-  if (path === '/healthz') return reply(response, 200, 'application/json', '{"ok":true}\n')
+  if (path === '/healthz') {
+    const reason = health.fatal()
+    return replyJson(response, reason === null ? 200 : 503, reason === null ? { ok: true } : { ok: false, reason })
+  }
   if (path === '/readyz') {
     const ready = health.ready()
-    return reply(response, ready.ok ? 200 : 503, 'application/json', `${JSON.stringify(ready)}\n`)
+    return replyJson(response, ready.ok ? 200 : 503, ready)
   }
   if (path === '/metrics') return reply(response, 200, metrics.contentType, await metrics.render())
   reply(response, 404, 'text/plain', 'try /healthz, /readyz or /metrics\n')
+}
+
+function replyJson(response: ServerResponse, status: number, body: object): void {
+  reply(response, status, 'application/json', `${JSON.stringify(body)}\n`)
 }
 
 function reply(response: ServerResponse, status: number, contentType: string, body: string): void {

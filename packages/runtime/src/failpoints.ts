@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigError } from './errors.ts'
 
 const VARIABLE = 'ONCELEDGER_FAILPOINTS'
-const ENTRY = /^([a-z][a-z.-]*)=(exit|throw|pause:(\d{1,6}))(?:@(\d{1,6}))?$/
+const ENTRY = /^([a-z][a-z.-]*)=(exit|throw|pause:(\d{1,6}))(?:@([1-9]\d{0,5}))?$/
 
 export interface Failpoints<Name extends string> {
   /** Whether this point was named at all. */
@@ -31,7 +31,7 @@ class FailpointHit extends Error {
 /**
  * Named points at which a test makes the process fail: `ONCELEDGER_FAILPOINTS=store.before-commit=exit@3,other=pause:500`. `exit` is a
  * SIGKILL of the own process: no handler runs, nothing is flushed.
- * @throws ConfigError where NODE_ENV is production, for names that nothing here has, and for entries that cannot be read.
+ * @throws ConfigError where NODE_ENV is production, for names that nothing here has or that come twice, and for entries that cannot be read.
  */
 export function createFailpoints<Name extends string>({ env, known }: FailpointOptions<Name>): Failpoints<Name> {
   const text = env[VARIABLE] ?? ''
@@ -56,6 +56,7 @@ function parseEntries(text: string, known: readonly string[]): Map<string, Armed
     const [, name = '', action = '', pause = '0', atHit = '1'] = ENTRY.exec(entry.trim()) ?? []
     if (name === '') faults.push(`${VARIABLE}: "${entry}" is not name=exit|throw|pause:MS[@HIT]`)
     else if (!known.includes(name)) faults.push(`${VARIABLE}: there is no failpoint "${name}"; there are ${known.join(', ')}`)
+    else if (points.has(name)) faults.push(`${VARIABLE}: "${name}" is named twice`)
     else
       points.set(name, {
         action: action.startsWith('pause') ? 'pause' : (action as 'exit' | 'throw'),

@@ -7,6 +7,7 @@ export interface Readiness {
 /** What stands against taking work, by named check. A check that was never set does not stand against anything. */
 export class HealthState {
   readonly #failing = new Map<string, string>()
+  #fatal: string | null = null
 
   set(check: string, ok: boolean, reason: string): void {
     if (ok) this.#failing.delete(check)
@@ -17,7 +18,18 @@ export class HealthState {
     this.#failing.delete(check)
   }
 
+  /** Nothing but a new process can help. There is no way back; the first reason stays. */
+  setFatal(reason: string): void {
+    this.#fatal ??= reason
+  }
+
+  /** Why a supervisor should replace this process, or null. */
+  fatal(): string | null {
+    return this.#fatal
+  }
+
   ready(): Readiness {
-    return { ok: this.#failing.size === 0, reasons: Object.fromEntries(this.#failing) }
+    const reasons = Object.fromEntries(this.#failing)
+    return this.#fatal === null ? { ok: this.#failing.size === 0, reasons } : { ok: false, reasons: { ...reasons, fatal: this.#fatal } }
   }
 }

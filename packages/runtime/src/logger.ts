@@ -30,16 +30,49 @@ export function createLogger({ level, fields = {} }: LoggerOptions): Logger {
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silentLogger }
 
 function wrap(inner: pino.Logger): Logger {
+  const at =
+    (level: LogLevel) =>
+    (fields: LogFields, message: string): void => {
+      if (inner.isLevelEnabled(level)) inner[level](printableFields(fields, 0), message)
+    }
   return {
-    debug: (fields, message) => inner.debug(plain(fields), message),
-    info: (fields, message) => inner.info(plain(fields), message),
-    warn: (fields, message) => inner.warn(plain(fields), message),
-    error: (fields, message) => inner.error(plain(fields), message),
-    child: (fields) => wrap(inner.child(plain(fields))),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => wrap(inner.child(printableFields(fields, 0))),
   }
 }
 
-/** JSON has no bigint: offsets and money are logged as strings. */
-function plain(fields: LogFields): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, typeof value === 'bigint' ? value.toString() : value]))
+/** As deep as pino itself goes: a log line is no place for whole object graphs. */
+const DEPTH_MAX = 5
+const ENTRIES_MAX = 100
+
+function printableFields(fields: LogFields, depth: number): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields)
+      .slice(0, ENTRIES_MAX)
+      .map(([name, value]) => [name, printable(value, depth)]),
+  )
+}
+
+/** JSON has no bigint: offsets and money are logged as text, for a number would lose digits in most readers. An Error would be `{}`. */
+function printable(value: unknown, depth: number): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value
+  if (depth >= DEPTH_MAX) return '[deeper]'
+  if (value instanceof Error) return printableError(value, depth + 1)
+  if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map((item) => printable(item, depth + 1))
+  return printableFields(value as LogFields, depth + 1)
+}
+
+function printableError(error: Error, depth: number): Record<string, unknown> {
+  const { name, message, stack, cause } = error
+  return {
+    name,
+    message,
+    ...printableFields(Object.fromEntries(Object.entries(error)), depth),
+    stack,
+    ...(cause === undefined ? {} : { cause: printable(cause, depth) }),
+  }
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type AdminServer, createMetrics, HealthState, silentLogger, startAdminServer } from '../src/index.ts'
 
@@ -38,6 +40,42 @@ describe('the admin server', () => {
     expect(text).toContain('things_total{kind="a"} 2')
     expect(text).toContain('depth 7')
     expect(text).toContain('wait_seconds_bucket{le="2"} 1')
+  })
+
+  it('is not alive after a fatal fault, and says the first one', async () => {
+    const { health, url } = await start()
+    health.setFatal('the group was lost')
+    health.setFatal('and more')
+    const response = await fetch(`${url}/healthz`)
+    expect(response.status).toBe(503)
+    expect(await response.json()).toEqual({ ok: false, reason: 'the group was lost' })
+    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ok: false, reasons: { fatal: 'the group was lost' } })
+  })
+
+  it('closes at once, whoever is still connected', async () => {
+    const { url } = await start()
+    const { hostname, port } = new URL(url)
+    // Half a request: the server waits for the rest of it.
+    const socket = connect({ host: hostname, port: Number(port) }, () => void socket.write('GET /healthz HTTP/1.1\r\n'))
+    const cut = new Promise<boolean>((resolve) => socket.on('error', () => {}).on('close', () => resolve(true)))
+    await once(socket, 'connect')
+    await server?.close()
+    server = null
+    expect(await cut).toBe(true)
+  })
+
+  it('tells why it cannot listen', async () => {
+    const { health, metrics, url } = await start()
+    const taken = Number(new URL(url).port)
+    await expect(startAdminServer({ host: '127.0.0.1', port: taken, metrics, health, log: silentLogger })).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    })
+  })
+
+  it('only reads', async () => {
+    const { url } = await start()
+    expect((await fetch(`${url}/readyz`, { method: 'POST' })).status).toBe(405)
+    expect((await fetch(`${url}/readyz`, { method: 'HEAD' })).status).toBe(200)
   })
 
   it('answers 404 elsewhere', async () => {
