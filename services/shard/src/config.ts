@@ -16,6 +16,8 @@ export interface ShardConfig {
   readonly adminPort: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
   readonly shutdownTimeoutMs: number
+  /** Kafka's consumer group; by default one for each topic and shard. */
+  readonly groupId: string | undefined
   /** After this long without a sign of life the group gives a process's partitions to another. */
   readonly sessionTimeoutMs: number
   readonly startFrom: 'applied' | 'group-offset'
@@ -33,6 +35,7 @@ const SCHEMA = z.object({
   ONCELEDGER_ADMIN_PORT: env.port().default(9_464),
   ONCELEDGER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   ONCELEDGER_SHUTDOWN_TIMEOUT_MS: env.durationMs({ max: 600_000 }).default(30_000),
+  ONCELEDGER_GROUP_ID: z.string().min(1).max(200).optional(),
   ONCELEDGER_SESSION_TIMEOUT_MS: env.durationMs({ max: 300_000 }).default(10_000),
   ONCELEDGER_START_FROM: z.enum(['applied', 'group-offset']).default('applied'),
 })
@@ -52,6 +55,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     adminPort: given.ONCELEDGER_ADMIN_PORT,
     logLevel: given.ONCELEDGER_LOG_LEVEL,
     shutdownTimeoutMs: given.ONCELEDGER_SHUTDOWN_TIMEOUT_MS,
+    groupId: given.ONCELEDGER_GROUP_ID,
     sessionTimeoutMs: given.ONCELEDGER_SESSION_TIMEOUT_MS,
     startFrom: given.ONCELEDGER_START_FROM,
   }

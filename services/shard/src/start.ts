@@ -60,7 +60,7 @@ export async function startShard(
     brokers: config.kafkaBrokers,
     clientId: `onceledger-shard-${config.shard}-${process.pid}`,
     topic,
-    groupId: `onceledger.${topic}.shard-${config.shard}`,
+    groupId: config.groupId ?? `onceledger.${topic}.shard-${config.shard}`,
     ownedPartitions: () => loadOwnedBuckets(context.database),
     startOf: (partition) => startOf(config, context, partition),
     handle,
