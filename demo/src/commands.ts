@@ -2,8 +2,8 @@ import type { CommandToSend } from '@onceledger/core'
 import { type Random, uuidv7 } from '@onceledger/testkit'
 import type { BankTransaction } from './bank-file.ts'
 
-export const TENANT = 'berka'
-export const CURRENCY = 'CZK'
+const TENANT = 'berka'
+const CURRENCY = 'CZK'
 const SOURCE = '/onceledger/demo'
 /** Wide, since these contracts are commutative: judged out of the account's order, a true limit would refuse what the bank paid. */
 const OVERDRAFT_LIMIT = '1000000000000000'

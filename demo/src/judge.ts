@@ -10,7 +10,7 @@ export interface FoundState {
   readonly logEnd: bigint
 }
 
-export interface Check {
+interface Check {
   readonly name: string
   readonly expected: string
   readonly found: string

@@ -33,7 +33,7 @@ async function balanceOf(key: string): Promise<bigint | undefined> {
 
 async function rawParked(): Promise<Map<string, Buffer>> {
   const [rows = []] = await database().withSession((session) => session.run('SELECT partition_no, source_offset, record_value FROM parked'))
-  return new Map(rows.map(([partition, offset, value]) => [`${partition}@${offset}`, value as Buffer]))
+  return new Map(rows.map(([partition, offset, value]) => [`${String(partition)}@${String(offset)}`, value as Buffer]))
 }
 
 /** All of one account, so that they are one partition and can be one batch. */

@@ -45,14 +45,15 @@ describe('the processes of a shard', () => {
 
   it('[ADJ-8] share its partitions while they come and go', async () => {
     const commands = stream(seededRandom(12), 8_000)
-    await start({ ONCELEDGER_BATCH_RECORDS: '100' })
+    const first = await start({ ONCELEDGER_BATCH_RECORDS: '100' })
     const sending = send(ledger, commands, 20)
     for (let round = 0; round < 3; round++) {
       const second = await start({ ONCELEDGER_BATCH_RECORDS: '100' })
-      await second.stop()
+      expect(await second.stop()).toEqual({ code: 0, signal: null })
     }
     await sending
     await expectTruth(ledger, commands)
+    expect((await first.readiness()).ok).toBe(true)
   })
 
   it('[RTE-2] [ADJ-8] are fenced by the database when one was frozen past its session and wakes up', async () => {

@@ -72,7 +72,7 @@ describe('a database restored to an earlier backup', () => {
     // The next message of each partition shows the consumers where the database stands.
     await send(ledger, after.slice(1_500))
     await expectTruth(ledger, [...before, ...after])
-    await waitFor(async () => (await shard?.readiness())?.ok, { timeoutMs: 30_000, what: 'readiness' })
+    expect(await waitFor(async () => (await shard?.readiness())?.ok, { timeoutMs: 30_000, what: 'readiness' })).toBe(true)
   })
 })
 

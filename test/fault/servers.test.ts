@@ -50,5 +50,6 @@ describe('a server killed under load', () => {
     await stack.restart('kafka')
     await sending
     await expectTruth(ledger, commands)
+    expect((await shard.readiness()).ok).toBe(true)
   })
 })

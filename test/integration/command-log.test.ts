@@ -156,8 +156,8 @@ describe('command consumer', { timeout: TIMEOUT_MS }, () => {
     await Promise.all([0, 1, 2, 3, 4, 5].map((p) => append(topic, p, valuesOf(p, 0, 10))))
     await until('owned records handled', () => store.total >= 30)
     await until('three partitions shared', () => members.flatMap((member) => member.stats()).length === 3)
-    expect(members.flatMap((member) => member.stats().map(({ partition }) => partition)).sort()).toEqual([1, 4, 5])
-    expect([...store.finished.keys()].sort()).toEqual([1, 4, 5])
+    expect(members.flatMap((member) => member.stats().map(({ partition }) => partition)).toSorted((left, right) => left - right)).toEqual([1, 4, 5])
+    expect([...store.finished.keys()].toSorted((left, right) => left - right)).toEqual([1, 4, 5])
   })
 
   it('[ADJ-8] two members share the partitions, one leaves, and nothing is lost or handled twice', async () => {

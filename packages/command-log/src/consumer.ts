@@ -135,7 +135,8 @@ class KafkaCommandConsumer implements CommandConsumer {
   }
 
   /** Only moves the records into the queues: kafkajs waits here for all partitions of a fetch, so nothing may be handled here. */
-  async #take({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
+  async #take(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload
     if (batch.isEmpty()) return
     const isTaken = await this.#desk.accept({
       partition: batch.partition,
@@ -144,7 +145,7 @@ class KafkaCommandConsumer implements CommandConsumer {
       highWatermark: BigInt(batch.highWatermark),
       records: sourceRecordsOf(batch.topic, batch.partition, batch.messages),
     })
-    if (isTaken) resolveOffset(batch.lastOffset())
+    if (isTaken) payload.resolveOffset(batch.lastOffset())
   }
 
   #refreshBounds(): void {

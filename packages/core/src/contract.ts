@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { Bug } from './errors.ts'
 import type { IdKind } from './identity.ts'
 

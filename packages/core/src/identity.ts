@@ -17,7 +17,7 @@ export const TENANT_ID_BYTES_MAX = 64
 export const BUSINESS_KEY_BYTES_MAX = 128
 export const ID_BYTES_MAX = 128
 /** Business keys that begin so belong to the ledger itself; a command that names one is refused. */
-export const SYSTEM_KEY_PREFIX = '@'
+const SYSTEM_KEY_PREFIX = '@'
 
 /**
  * Ids are compared as bytes: nothing is trimmed, folded or normalised, so whatever could not be stored exactly is refused.

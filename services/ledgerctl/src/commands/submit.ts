@@ -15,7 +15,7 @@ export interface SubmitOptions {
   readonly progress: boolean
 }
 
-export interface RefusedLine {
+interface RefusedLine {
   readonly line: number
   readonly reason: string
   readonly detail: string

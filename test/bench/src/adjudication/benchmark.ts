@@ -34,7 +34,7 @@ type VariantName =
   | 'raw_many_accounts'
   | 'adjudicator_many_accounts'
 
-export interface BytesPerEvent {
+interface BytesPerEvent {
   readonly operation: number
   readonly inbox: number
   readonly binlog: number | null
