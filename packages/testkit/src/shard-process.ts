@@ -33,7 +33,7 @@ export interface ShardProcessOptions {
 
 const MAIN = new URL('../../../services/shard/src/main.ts', import.meta.url).pathname
 const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
-/** As the service's own start script has them. */
+/** As services/shard/README.md gives them. */
 const NODE_FLAGS = [
   '--disable-warning=TimeoutNegativeWarning',
   '--max-old-space-size=160',

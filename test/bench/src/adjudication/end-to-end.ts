@@ -20,7 +20,7 @@ export interface EndToEndOptions {
 
 const PRODUCE_CHUNK = 5_000
 const TIMEOUT_MS = 180_000
-/** As `pnpm --filter @onceledger/shard start` has them. */
+/** As services/shard/README.md gives them. */
 const NODE_FLAGS = ['--max-old-space-size=160', '--max-semi-space-size=16', '--heap-growing-percent=200']
 
 /**
