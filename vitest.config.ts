@@ -14,7 +14,7 @@ export default defineConfig({
             'services/*/test/**/*.test.ts',
             'infra/*/test/**/*.test.ts',
             'demo/test/**/*.test.ts',
-            'test/tidy/*.test.ts',
+            'test/{tidy,runner}/*.test.ts',
           ],
           testTimeout: MINUTE_MS,
         },

@@ -1,22 +1,20 @@
-import { CHECKS, printCheck, runCheck } from './checks.ts'
-import { runVitest, type TestCounts } from './vitest-run.ts'
+import { endGroupsOnSignal } from './runner/bounded-process.ts'
+import { printCheck, runChecks } from './runner/checks.ts'
+import type { TestCounts } from './runner/test-counts.ts'
+import { runVitest } from './runner/vitest-run.ts'
 
 /**
- * `npm test [-- checks|unit|integration|fault|e2e ...]`: the checks of `pnpm verify`, then all tests, those with real servers included. The last line is
- * `N passed, N failed`; a failed check counts as a failed test.
+ * `npm test [-- checks|unit|integration|fault|e2e ...]`: the checks of `pnpm verify`, then all tests, those with real servers included. Every stage is
+ * bounded in time. The last line is `N passed, N failed`; a failed check counts as a failed test.
  */
 const STAGES = ['checks', 'unit', 'integration', 'fault', 'e2e'] as const
 type Stage = (typeof STAGES)[number]
 
 async function runStage(stage: Stage): Promise<TestCounts> {
-  if (stage !== 'checks') return runVitest(stage)
-  let failed = 0
-  for (const check of CHECKS) {
-    const result = await runCheck(check)
-    printCheck(result)
-    if (!result.ok) failed++
-  }
-  return { passed: CHECKS.length - failed, failed }
+  if (stage !== 'checks') return runVitest(stage, 'stream')
+  const results = await runChecks(printCheck)
+  const passed = results.filter(({ ok }) => ok).length
+  return { passed, failed: results.length - passed }
 }
 
 async function main(names: readonly string[]): Promise<number> {
@@ -25,6 +23,7 @@ async function main(names: readonly string[]): Promise<number> {
     process.stderr.write(`unknown: ${unknown.join(', ')}; there are ${STAGES.join(', ')}\n`)
     return 2
   }
+  endGroupsOnSignal()
   let passed = 0
   let failed = 0
   for (const stage of STAGES) {

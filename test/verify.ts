@@ -1,14 +1,11 @@
-import { CHECKS, printCheck, runCheck } from './checks.ts'
-import { runVitest } from './vitest-run.ts'
+import { endGroupsOnSignal } from './runner/bounded-process.ts'
+import { printCheck, runChecks } from './runner/checks.ts'
+import { runVitest } from './runner/vitest-run.ts'
 
 /** `pnpm verify`: everything that needs no server, in under a minute. */
-let ok = true
-const results = CHECKS.map((check) => runCheck(check))
-for (const result of results) {
-  const finished = await result
-  printCheck(finished)
-  ok &&= finished.ok
-}
-const unit = await runVitest('unit')
-process.stderr.write(`${unit.failed === 0 ? 'ok  ' : 'FAIL'} unit     ${unit.passed} passed, ${unit.failed} failed\n`)
-process.exitCode = ok && unit.failed === 0 ? 0 : 1
+endGroupsOnSignal()
+const results = await runChecks(printCheck)
+const { passed, failed, seconds, output } = await runVitest('unit', 'collect')
+printCheck({ name: 'unit', ok: failed === 0, seconds, output })
+process.stderr.write(`${passed} unit tests passed, ${failed} failed\n`)
+process.exitCode = failed === 0 && results.every(({ ok }) => ok) ? 0 : 1
