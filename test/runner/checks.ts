@@ -1,12 +1,12 @@
 import { runBounded } from './bounded-process.ts'
 
-export interface Check {
+interface Check {
   readonly name: string
   readonly command: readonly [program: string, ...args: string[]]
 }
 
 /** What must be true of the sources before any test is worth running. */
-export const CHECKS: readonly Check[] = [
+const CHECKS: readonly Check[] = [
   { name: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
   { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'format', command: ['biome', 'check', '--max-diagnostics=100', '.'] },
