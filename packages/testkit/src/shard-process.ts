@@ -36,9 +36,9 @@ const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
 /** As services/shard/README.md gives them. */
 const NODE_FLAGS = [
   '--disable-warning=TimeoutNegativeWarning',
-  '--max-old-space-size=160',
+  '--max-old-space-size=180',
   '--max-semi-space-size=16',
-  '--heap-growing-percent=200',
+  '--heap-growing-percent=300',
 ]
 const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 45_000

@@ -21,7 +21,7 @@ export interface EndToEndOptions {
 const PRODUCE_CHUNK = 5_000
 const TIMEOUT_MS = 180_000
 /** As services/shard/README.md gives them. */
-const NODE_FLAGS = ['--max-old-space-size=160', '--max-semi-space-size=16', '--heap-growing-percent=200']
+const NODE_FLAGS = ['--max-old-space-size=180', '--max-semi-space-size=16', '--heap-growing-percent=300']
 
 /**
  * (d) A shard process of its own reads a topic that was filled before, until the last offset is applied. The time runs from the first
