@@ -12,6 +12,7 @@ export {
 export { MONEY_CONTRACTS } from './contracts/money.ts'
 export { type Intent, intentDigest } from './digest.ts'
 export { type Decoded, type DecodeOptions, decodeRecord } from './envelope/decode.ts'
+export { commandSchema } from './envelope/schema.ts'
 export { type CommandToSend, type EncodedCommand, encodeCommand } from './envelope/encode.ts'
 export { Bug, CorruptData, InvalidCommand } from './errors.ts'
 export {

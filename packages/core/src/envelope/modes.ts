@@ -61,12 +61,15 @@ function readBinary(headers: ReadonlyMap<string, string>, contentType: string | 
   return { attributes: { ...attributes }, data: parseStrictJson(text) }
 }
 
-/** Only the headers that CloudEvents defines are decoded; what others carry is none of our business. */
+/**
+ * Only the headers that CloudEvents defines are decoded; what others carry is none of our business. An empty one counts as absent: SDKs write
+ * attributes that are not set so, and no attribute may be empty.
+ */
 function readHeaders(raw: SourceRecord['headers']): Map<string, string> {
   const headers = new Map<string, string>()
   for (const [name, value] of raw) {
     const known = name.toLowerCase()
-    if (known !== 'content-type' && !known.startsWith(CE_PREFIX)) continue
+    if (value.byteLength === 0 || (known !== 'content-type' && !known.startsWith(CE_PREFIX))) continue
     if (headers.has(known)) throw new InvalidCommand('DUPLICATE_HEADER', `header ${known} is given twice`)
     headers.set(known, decodeUtf8(value, `header ${known}`))
   }
