@@ -15,8 +15,10 @@ export function intentDigest(contract: string, version: number, routingKey: stri
   return hash('sha256', canonicalIntent(contract, version, routingKey, intent), 'hex')
 }
 
+/** Written member by member: an object would move names that look like numbers to its front. */
 export function canonicalIntent(contract: string, version: number, routingKey: string, intent: Intent): string {
-  const members: Record<string, string> = {}
-  for (const name of Object.keys(intent).sort()) members[name] = intent[name] ?? ''
-  return JSON.stringify({ contract, intent: members, key: routingKey, version })
+  let members = ''
+  for (const name of Object.keys(intent).sort())
+    members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(intent[name] ?? '')}`
+  return `{"contract":${JSON.stringify(contract)},"intent":{${members}},"key":${JSON.stringify(routingKey)},"version":${version}}`
 }

@@ -258,6 +258,10 @@ function read(data: Readonly<Record<string, string>>, name: string): string {
 function timeOfId(id: string): number | null {
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id))
     return Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`)
-  if (/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id)) return [...id.slice(0, 10)].reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0)
+  if (/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id))
+    return id
+      .slice(0, 10)
+      .split('')
+      .reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0)
   return null
 }
