@@ -84,6 +84,18 @@ describe('a good message', () => {
     expect(left.command.digest).toBe(right.command.digest)
   })
 
+  it.each(['application/cloudevents+json; charset=utf-8', 'Application/CloudEvents+JSON', ' application/cloudevents+json ;charset=UTF-8'])(
+    'may spell its content type %s',
+    (contentType) => {
+      expect(reasonOf(decode({ value: JSON.stringify(EVENT), headers: { 'Content-Type': contentType } }))).toBe('ACCEPTED')
+    },
+  )
+
+  it('may carry headers and attributes that are not ours, whatever their bytes', () => {
+    const headers = { ...STRUCTURED, traceparent: Uint8Array.of(0xff), ce_unknown: 'x' }
+    expect(reasonOf(decode({ value: JSON.stringify(EVENT), headers }))).toBe('ACCEPTED')
+  })
+
   it('may come without a key, or with ids that JSON escapes', () => {
     expect(reasonOf(decode({ value: JSON.stringify(EVENT), key: null }))).toBe('ACCEPTED')
     expect(reasonOf(decode({ value: JSON.stringify(EVENT).replace('"pay-1"', '"p\\u0061y-1"') }))).toBe('ACCEPTED')
@@ -113,6 +125,7 @@ const CASES: readonly [string, RecordSpec, string][] = [
   ['invalid UTF-8', { value: Uint8Array.of(0x7b, 0xff, 0x7d) }, 'NOT_UTF8'],
   ['no JSON', { value: '{"specversion":' }, 'NOT_JSON'],
   ['JSON too deep', { value: deep }, 'TOO_DEEP'],
+  ['a byte order mark', { value: `\ufeff${JSON.stringify(EVENT)}` }, 'NOT_JSON'],
   ['no content type', { value: '{}', headers: {} }, 'NOT_CLOUDEVENT'],
   ['an array', { value: '[]' }, 'ENVELOPE_INVALID'],
   ['a member twice', { value: JSON.stringify(EVENT).replace('{', '{"id":"x",') }, 'DUPLICATE_MEMBER'],
@@ -123,8 +136,21 @@ const CASES: readonly [string, RecordSpec, string][] = [
     'DUPLICATE_MEMBER',
   ],
   ['a colon in a string, and no duplicate', { value: JSON.stringify({ ...EVENT, source: 'a:b:"c\\":d' }) }, 'ACCEPTED'],
+  ['__proto__ twice', { value: JSON.stringify(EVENT).replace('{', '{"__proto__":1,"__proto__":2,') }, 'DUPLICATE_MEMBER'],
+  [
+    'an envelope in __proto__ alone',
+    { value: JSON.stringify({}).replace('{', `{"__proto__":${JSON.stringify(EVENT)}`) },
+    'ENVELOPE_INVALID',
+  ],
+  [
+    'data in __proto__ alone',
+    { value: JSON.stringify({ ...EVENT, data: {} }).replace('{}', '{"__proto__":{"amount":"1","currency":"EUR"}}') },
+    'DATA_INVALID',
+  ],
   ['an empty key', { value: JSON.stringify(EVENT), key: '' }, 'KEY_MISMATCH'],
   ['another key', { value: JSON.stringify(EVENT), key: 'bank/bob' }, 'KEY_MISMATCH'],
+  ['a longer key', { value: JSON.stringify(EVENT), key: 'bank/anna2' }, 'KEY_MISMATCH'],
+  ['a shorter key', { value: JSON.stringify(EVENT), key: 'bank/ann' }, 'KEY_MISMATCH'],
   ['another partition', { value: JSON.stringify(EVENT), partition: 4 }, 'MISROUTED'],
   ['data that is no JSON in binary mode', { value: 'x', headers: { ce_specversion: '1.0' } }, 'NOT_JSON'],
   [
@@ -162,6 +188,15 @@ const CHANGES: readonly [string, Record<string, unknown>, string][] = [
   ['an aggregate version of zero', { aggregateversion: 0 }, 'ENVELOPE_INVALID'],
   ['an aggregate version with a fraction', { aggregateversion: 1.5 }, 'ENVELOPE_INVALID'],
   ['an aggregate version beyond 64 bits', { aggregateversion: '9223372036854775808' }, 'ENVELOPE_INVALID'],
+  ['an empty operation id', { operationid: '' }, 'ENVELOPE_INVALID'],
+  ['null as operation id', { operationid: null }, 'ENVELOPE_INVALID'],
+  ['a tenant that is too long', { tenantid: 'x'.repeat(65) }, 'ID_TOO_LONG'],
+  ['an empty partition key', { partitionkey: '' }, 'ENVELOPE_INVALID'],
+  ['another letter case of an attribute', { operationid: undefined, operationId: 'pay-1' }, 'OPERATION_ID_MISSING'],
+  ['a list as data', { data: ['1', 'EUR'] }, 'DATA_INVALID'],
+  ['text as data', { data: '{"amount":"1","currency":"EUR"}' }, 'DATA_INVALID'],
+  ['a NUL in a reference', { type: 'onceledger.deposit.v2', data: { ...EVENT.data, reference: 'a\u0000' } }, 'DATA_INVALID'],
+  ['half a surrogate pair in a reference', { type: 'onceledger.deposit.v2', data: { ...EVENT.data, reference: '\udc00' } }, 'DATA_INVALID'],
   ['no data', { data: undefined }, 'DATA_INVALID'],
   ['data as base64', { data: undefined, data_base64: 'e30=' }, 'DATA_NOT_JSON'],
   ['data of another content type', { datacontenttype: 'text/xml' }, 'DATA_NOT_JSON'],

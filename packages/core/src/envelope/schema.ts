@@ -7,8 +7,8 @@ function attributesOf(contract: Contract): z.ZodObject {
   const type = z.literal(`onceledger.${contract.name}.v${contract.version}`)
   const { operationid, ...others } = ATTRIBUTES.shape
   return contract.identity === 'operation'
-    ? z.object({ ...others, type, operationid: operationid.unwrap() })
-    : z.object({ ...others, type, operationid: z.never().optional() })
+    ? z.object({ ...others, type, operationid: operationid.unwrap().describe(operationid.description ?? '') })
+    : z.object({ ...others, type, operationid: z.never().optional().describe('Not allowed: the event id judges.') })
 }
 
 /**
