@@ -156,7 +156,9 @@ describe('command consumer', { timeout: TIMEOUT_MS }, () => {
     await Promise.all([0, 1, 2, 3, 4, 5].map((p) => append(topic, p, valuesOf(p, 0, 10))))
     await until('owned records handled', () => store.total >= 30)
     await until('three partitions shared', () => members.flatMap((member) => member.stats()).length === 3)
-    expect(members.flatMap((member) => member.stats().map(({ partition }) => partition)).toSorted((left, right) => left - right)).toEqual([1, 4, 5])
+    expect(members.flatMap((member) => member.stats().map(({ partition }) => partition)).toSorted((left, right) => left - right)).toEqual([
+      1, 4, 5,
+    ])
     expect([...store.finished.keys()].toSorted((left, right) => left - right)).toEqual([1, 4, 5])
   })
 

@@ -20,8 +20,8 @@ const credited = fc.oneof(timedId, ulid)
 const eventId = fc.oneof(pick('event-1', 'event-2', 'event-3', 'event-4', 'event-5', 'event-6'), credited)
 
 const place = fc
-  .record({ tenantId: pick('bank', 'bank', 'bank', 'shop'), businessKey: pick('alice', 'alice', 'alice', 'čeněk/1') })
-  .map((names) => ({ ...names, bucket: names.businessKey === 'alice' ? 0 : 1 }))
+  .record({ tenantId: pick('bank', 'bank', 'bank', 'shop'), businessKey: pick('alice', 'alice', 'alice', 'bob', 'čeněk/1') })
+  .map((names) => ({ ...names, bucket: names.businessKey === 'čeněk/1' ? 1 : 0 }))
 
 const money = fc.record({ amount, currency })
 const referenced = fc.record({ amount: pick('1', '5'), currency, reference: pick('rent', 'food') })

@@ -338,6 +338,15 @@ describe('an account', () => {
     expect(kept.balances.get('bank/@external/0/CZK')).toBe(-9_223_372_036_854_775_807n)
   })
 
+  it('[IDN-5] [ADJ-9] waits too where the counter account of its bucket would not fit', () => {
+    const { kept, send } = ledger()
+    send({ data: of('9223372036854775807') })
+    const neighbour = { businessKey: 'bob', data: of('1') }
+    expect(send(neighbour)).toMatchObject({ verdict: 'PARKED', reason: 'BALANCE_OVERFLOW' })
+    expect(send({ ...neighbour, bucket: 1 }).verdict).toBe('APPLIED')
+    expect(kept.balances.get('bank/bob/CZK')).toBe(1n)
+  })
+
   it('whose stored row names another owner stops the batch', () => {
     const kept = new KeptState()
     kept.judge([command()])

@@ -18,7 +18,7 @@ export interface NaiveCommand {
 
 export type NaiveType = 'deposit' | 'withdraw' | 'collect' | 'credit' | 'open' | 'reverse'
 
-export interface NaiveResult {
+interface NaiveResult {
   readonly verdict: 'APPLIED' | 'REJECTED'
   readonly reason: string | null
   readonly currency: string | null

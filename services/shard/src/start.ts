@@ -1,12 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CommandConsumer, createCommandConsumer, type StartPosition } from '@onceledger/command-log'
-import { createAdjudicator, loadAppliedOffset, loadOwnedBuckets, STORE_FAILPOINTS } from '@onceledger/ledger-store'
-import { type AdminServer, createFailpoints, createMetrics, HealthState, type Logger, startAdminServer } from '@onceledger/runtime'
+import { type CommandConsumer, type CommandLogLogger, createCommandConsumer, type StartPosition } from '@onceledger/command-log'
+import { createAdjudicator, loadAppliedOffset, loadOwnedBuckets, STORE_FAILPOINTS, StoreMisconfigured } from '@onceledger/ledger-store'
+import {
+  type AdminServer,
+  createFailpoints,
+  createMetrics,
+  HealthState,
+  type Logger,
+  startAdminServer,
+  type StopStep,
+  stopInReverse,
+} from '@onceledger/runtime'
 import type { ShardConfig } from './config.ts'
 import { openContext, type ShardContext, systemNowUs } from './context.ts'
 import { createShardMetrics, type ShardMetrics, watchPartitions } from './observe.ts'
 import { createPartitionHandler } from './partition-handler.ts'
 import { findTopicFault } from './topic-check.ts'
+import { watchOutside } from './watch.ts'
 
 export interface RunningShard {
   readonly admin: AdminServer
@@ -16,27 +26,43 @@ export interface RunningShard {
   stop(timeoutMs: number): Promise<void>
 }
 
-const WATCH_INTERVAL_MS = 5_000
 /** Small fetches keep the process small; a queue of records in memory hides their latency. */
 const FETCH_BYTES = 4 * 1024 * 1024
 const FETCH_PARTITION_BYTES = 512 * 1024
+const UNDO_TIMEOUT_MS = 10_000
+
+type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Opens, checks and starts one process of a shard.
  * @throws ConfigError, StoreMisconfigured, CommandLogError: with everything closed again.
  */
-export async function startShard(
-  config: ShardConfig,
-  environment: Readonly<Record<string, string | undefined>>,
-  log: Logger,
-): Promise<RunningShard> {
+export async function startShard(config: ShardConfig, environment: Environment, log: Logger): Promise<RunningShard> {
+  const steps: StopStep[] = []
+  const stop = (timeoutMs: number): Promise<void> => stopInReverse(steps, log)(timeoutMs)
+  try {
+    return { ...(await open(config, environment, log, steps)), stop }
+  } catch (error) {
+    // What stopped the start is what is told; a step that cannot be undone has been logged.
+    await stop(UNDO_TIMEOUT_MS).catch(() => {})
+    throw error
+  }
+}
+
+/** Each thing that is opened adds how it is closed. */
+async function open(config: ShardConfig, environment: Environment, log: Logger, steps: StopStep[]): Promise<Omit<RunningShard, 'stop'>> {
   const failpoints = createFailpoints({ env: environment, known: STORE_FAILPOINTS })
   const context = await openContext(config)
+  steps.push({ name: 'databases', stop: () => context.close() })
+  const topicFault = await findTopicFault(context.admin, context.foundation)
+  if (topicFault !== null) throw new StoreMisconfigured('TOPIC_UNFIT', topicFault)
+
   const health = new HealthState()
+  health.set('consumer', false, 'not started yet')
   const registry = createMetrics({ processMetrics: true })
   const metrics = createShardMetrics(registry)
-  health.set('consumer', false, 'not started yet')
   const admin = await startAdminServer({ host: config.adminHost, port: config.adminPort, metrics: registry, health, log })
+  steps.push({ name: 'admin server', stop: () => admin.close() })
 
   const adjudicator = createAdjudicator({
     database: context.database,
@@ -48,15 +74,32 @@ export async function startShard(
     sleep: (ms) => delay(ms),
     observer: metrics,
   })
-  const { topic, bucketCount } = context.foundation
   const handle = createPartitionHandler({
     adjudicator,
     registry: context.registry,
-    bucketCount,
+    bucketCount: context.foundation.bucketCount,
     redelivery: config.startFrom === 'group-offset',
     onCommitted: (_batch, { judgements }) => metrics.judged(judgements),
   })
-  const consumer = createCommandConsumer({
+  const consumer = createConsumer(config, context, handle, metrics, health, log)
+  steps.push({ name: 'consumer', stop: (timeoutMs) => consumer.stop({ timeoutMs }) })
+  await consumer.start()
+  health.set('consumer', true, '')
+  steps.push({ name: 'watch', stop: watchOutside({ context, consumer, health, metrics, log }) })
+  steps.push({ name: 'readiness', stop: () => health.set('consumer', false, 'stopping') })
+  return { admin, closed: consumer.closed }
+}
+
+function createConsumer(
+  config: ShardConfig,
+  context: ShardContext,
+  handle: ReturnType<typeof createPartitionHandler>,
+  metrics: ShardMetrics,
+  health: HealthState,
+  log: Logger,
+): CommandConsumer {
+  const { topic } = context.foundation
+  return createCommandConsumer({
     brokers: config.kafkaBrokers,
     clientId: `onceledger-shard-${config.shard}-${process.pid}`,
     topic,
@@ -70,30 +113,8 @@ export async function startShard(
     fetchBytes: FETCH_BYTES,
     fetchPartitionBytes: FETCH_PARTITION_BYTES,
     metrics,
-    logger: {
-      debug: (message, fields) => log.debug(fields ?? {}, message),
-      info: (message, fields) => log.info(fields ?? {}, message),
-      warn: (message, fields) => log.warn(fields ?? {}, message),
-      error: (message, fields) => log.error(fields ?? {}, message),
-    },
+    logger: fieldsLast(log),
   })
-
-  const fault = await findTopicFault(context.admin, { topic, bucketCount })
-  health.set('topic', fault === null, fault ?? '')
-  await consumer.start()
-  health.set('consumer', true, '')
-  const watch = setInterval(() => void watchOutside(context, consumer, health, metrics, log), WATCH_INTERVAL_MS)
-  return {
-    admin,
-    closed: consumer.closed,
-    async stop(timeoutMs) {
-      health.set('consumer', false, 'stopping')
-      clearInterval(watch)
-      await consumer.stop({ timeoutMs })
-      await context.close()
-      await admin.close()
-    },
-  }
 }
 
 /** The database's word where it has one (ADJ-8); a partition never seen before starts at its first record. */
@@ -103,22 +124,12 @@ async function startOf(config: ShardConfig, context: ShardContext, partition: nu
   return applied === null ? { kind: 'beginning' } : { kind: 'applied', ...applied }
 }
 
-async function watchOutside(
-  context: ShardContext,
-  consumer: CommandConsumer,
-  health: HealthState,
-  metrics: ShardMetrics,
-  log: Logger,
-): Promise<void> {
-  for (const { partition, lag } of consumer.stats()) metrics.lag(partition, lag)
-  try {
-    const fault = await findTopicFault(context.admin, context.foundation)
-    health.set('topic', fault === null, fault ?? '')
-    await context.database.withSession((session) => session.run('SELECT 1'))
-    health.set('database', true, '')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    health.set('outside', false, reason)
-    log.warn({ reason }, 'a periodic check failed')
+/** The log's packages name the message first. */
+function fieldsLast(log: Logger): CommandLogLogger {
+  return {
+    debug: (message, fields = {}) => log.debug(fields, message),
+    info: (message, fields = {}) => log.info(fields, message),
+    warn: (message, fields = {}) => log.warn(fields, message),
+    error: (message, fields = {}) => log.error(fields, message),
   }
 }

@@ -1,4 +1,5 @@
 import { InvalidCommand } from '../errors.ts'
+import { readEscapedJson } from './escaped-json.ts'
 
 const DEPTH_MAX = 16
 
@@ -12,6 +13,7 @@ export function parseStrictJson(text: string): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
+    if (text.includes('\\')) value = readEscapedJson(text)
   } catch (error) {
     if (!(error instanceof SyntaxError) && !(error instanceof RangeError)) throw error
     throw new InvalidCommand('NOT_JSON', `the value is not JSON: ${error.message}`)

@@ -1,0 +1,44 @@
+import type { CommandConsumer } from '@onceledger/command-log'
+import { pingDatabase } from '@onceledger/ledger-store'
+import type { HealthState, Logger } from '@onceledger/runtime'
+import type { ShardContext } from './context.ts'
+import type { ShardMetrics } from './observe.ts'
+import { findTopicFault } from './topic-check.ts'
+
+export interface WatchOptions {
+  readonly context: ShardContext
+  readonly consumer: Pick<CommandConsumer, 'stats'>
+  readonly health: HealthState
+  readonly metrics: ShardMetrics
+  readonly log: Logger
+}
+
+const WATCH_INTERVAL_MS = 5_000
+
+/** Looks at the outside world again and again, never twice at once, and keeps readiness and lag true to it. @returns what ends it. */
+export function watchOutside(options: WatchOptions): () => void {
+  let looking = false
+  const timer = setInterval(() => {
+    if (looking) return
+    looking = true
+    void lookOnce(options).finally(() => {
+      looking = false
+    })
+  }, WATCH_INTERVAL_MS)
+  return () => clearInterval(timer)
+}
+
+/** Every check has its own name, so that one that recovers turns green whatever the others do. */
+export async function lookOnce({ context, consumer, health, metrics, log }: WatchOptions): Promise<void> {
+  for (const { partition, lag } of consumer.stats()) metrics.lag(partition, lag)
+  const look = async (check: string, find: () => Promise<string | null>): Promise<void> => {
+    const fault = await find().catch((error: unknown) => (error instanceof Error ? error.message || error.name : String(error)))
+    health.set(check, fault === null, fault ?? '')
+    if (fault !== null) log.warn({ check, reason: fault }, 'a periodic check failed')
+  }
+  await look('topic', () => findTopicFault(context.admin, context.foundation))
+  await look('database', async () => {
+    await pingDatabase(context.database)
+    return null
+  })
+}
