@@ -1,11 +1,11 @@
 import { Bug } from '../errors.ts'
 
 const BEFORE_TOKEN = /[\s,:]*/y
-const STRING = /"(?:[^"\\]|\\.)*"/y
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y
 const SCALAR = /[^\s,\]}]+/y
 
 /**
- * Reads a text that JSON.parse has found to be JSON, and decodes each member name by itself. V8 12.8 to 14.6 may take an escaped name for
+ * Reads a text that JSON.parse has found to be JSON, and decodes each member name by itself. The V8 of Node 24 and 26 may take an escaped name for
  * one that it met before: after `{"am\\u00":1}` it reads `"am\u006funt"` as that name instead of `amount`
  * (https://github.com/nodejs/node/issues/63785). So what a message says would depend on the messages before it. Like JSON.parse it keeps the
  * last of two members. The caller has bounded the depth.
