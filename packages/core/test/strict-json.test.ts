@@ -18,17 +18,12 @@ const tricky = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 6 }),
   fc.constantFrom('', ':', '"', '\\', '\\"', '\\\\', '{"a":1', '}', '[', '__proto__', 'constructor', '\ud800'),
 )
-/**
- * V8 13.6 (Node 24) takes some member names that hold a backslash for others that it has parsed before. No contract has such a name, so at worst a
- * member that nobody reads is misnamed; the properties below keep to names that every engine agrees on.
- */
-const trickyName = tricky.filter((name) => !name.includes('\\'))
 const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   tree: fc.oneof(
     { depthSize: 'small', maxDepth: 6, withCrossShrink: true },
     fc.oneof(tricky, fc.integer(), fc.boolean(), fc.constant(null)),
     fc.array(tie('tree'), { maxLength: 4 }),
-    fc.dictionary(trickyName, tie('tree'), { maxKeys: 4 }),
+    fc.dictionary(tricky, tie('tree'), { maxKeys: 4 }),
   ),
 }))
 
@@ -62,7 +57,7 @@ describe('strict JSON', () => {
   it('[IDN-6] refuses a member that comes twice, at any depth and in any spelling', () => {
     const wrappings = fc.array(fc.constantFrom('array', 'object'), { maxLength: 10 })
     fc.assert(
-      fc.property(trickyName, tree, tree, wrappings, fc.boolean(), (name, first, second, around, escape) => {
+      fc.property(tricky, tree, tree, wrappings, fc.boolean(), (name, first, second, around, escape) => {
         const again = escape ? `"${escaped(name)}"` : JSON.stringify(name)
         const twice = `{${JSON.stringify(name)}:${JSON.stringify(first)},"x:":1, ${again} :${JSON.stringify(second)}}`
         const text = around.reduce((inner, kind) => (kind === 'array' ? `[1,${inner}]` : `{"in":${inner}}`), twice)
