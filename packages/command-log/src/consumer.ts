@@ -25,6 +25,8 @@ export interface CommandConsumer {
    */
   stop(options: { readonly timeoutMs: number }): Promise<void>
   stats(): readonly PartitionStats[]
+  /** Asks `startOf` again where a partition goes on: its database stands elsewhere although no batch has shown it, as after a restore. */
+  restart(partition: number): void
   /** Resolves once the consumer has ended: undefined after stop(), the error after a crash. The process should end then. */
   readonly closed: Promise<Error | undefined>
 }
@@ -84,6 +86,10 @@ class KafkaCommandConsumer implements CommandConsumer {
 
   stats(): readonly PartitionStats[] {
     return this.#desk.stats()
+  }
+
+  restart(partition: number): void {
+    this.#desk.restart(partition)
   }
 
   async start(): Promise<void> {

@@ -94,6 +94,12 @@ export class PartitionDesk {
     }
   }
 
+  /** Starts a partition again from the word of `startOf`; a batch in flight ends first. Nothing happens unless it is running. */
+  restart(partition: number): void {
+    const lane = this.#lanes.get(partition)
+    if (lane?.phase === 'running') this.#replace(lane, null)
+  }
+
   drained(): Promise<void> {
     return this.#runner.drained()
   }
@@ -137,7 +143,7 @@ export class PartitionDesk {
   }
 
   /** The database stands elsewhere: what is queued is dropped and the lane starts again there. */
-  #replace(lane: PartitionLane, start: StartPosition): void {
+  #replace(lane: PartitionLane, start: StartPosition | null): void {
     lane.phase = 'starting'
     lane.queue.clear()
     lane.fetchPaused = true
@@ -148,7 +154,7 @@ export class PartitionDesk {
   }
 
   /** Twice in a row may be a race with another process; more often, it waits between. */
-  async #seekLater(lane: PartitionLane, start: StartPosition): Promise<void> {
+  async #seekLater(lane: PartitionLane, start: StartPosition | null): Promise<void> {
     if (lane.failures > 2) {
       this.#reporter.report(lane, 'paused', `the database moved the position ${lane.failures} times in a row`)
       await pauseFor(this.#options.timers, backoffMs(lane.failures, this.#options.random), lane.signal)

@@ -74,8 +74,14 @@ function refuseUnlessOurs(batch: Batch, state: LockedState): BatchOutcome | null
     const owned = state.buckets.find((row) => row.bucket === bucket)
     if (owned?.state !== 'ACTIVE') return { kind: 'not-owner', bucket, state: owned?.state ?? 'ABSENT' }
   }
-  if (state.offset === null || continues(batch.source, state.offset.nextOffset)) return null
+  if (state.offset === null) return startsTheLog(batch.source) ? null : { kind: 'no-position' }
+  if (continues(batch.source, state.offset.nextOffset)) return null
   return { kind: 'position', ...state.offset }
+}
+
+/** Offset 0 is the beginning of any log; a log that has lost its oldest records begins later, and its reader says so. */
+function startsTheLog({ fresh, expectedOffset }: BatchSource): boolean {
+  return fresh === true || expectedOffset === 0n
 }
 
 function continues(source: BatchSource, storedNext: bigint): boolean {

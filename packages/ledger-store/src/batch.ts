@@ -12,6 +12,8 @@ export interface BatchSource {
   readonly nextOffset: bigint
   /** Digest of the batch's last record, 64 hex digits. */
   readonly lastDigestHex: string
+  /** The caller has just read the log from its first record, because no position was stored; only then may none be stored now. */
+  readonly fresh?: boolean
   /** The caller knowingly reads messages again that lie behind the applied offset: they are judged, the offset never moves back. */
   readonly redelivery?: boolean
 }
@@ -29,6 +31,8 @@ export type BatchOutcome =
   | { readonly kind: 'committed'; readonly judgements: readonly Judgement[]; readonly nextOffset: bigint }
   /** The database's position is another one; nothing was written. */
   | { readonly kind: 'position'; readonly nextOffset: bigint; readonly lastDigest: Buffer | null }
+  /** No position is stored, and the batch does not begin where the log does: nothing was written, or what lies before would be skipped. */
+  | { readonly kind: 'no-position' }
   /** A bucket of the batch is not this shard's to judge now; nothing was written (RTE-2). */
   | { readonly kind: 'not-owner'; readonly bucket: number; readonly state: string }
 

@@ -18,7 +18,7 @@ export { type FoundedLedger, foundLedger, type FoundLedgerOptions } from './foun
 export { assertMigrated, loadMigrations, migrate, type Migration, type SchemaKind } from './migrate.ts'
 export { findTenantNo, type Names, openNames } from './names.ts'
 export { loadAppliedOffset, loadProgress, type PartitionProgress, resetOffset } from './offsets.ts'
-export { openShardDatabase, pingDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
+export { openShardDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
 export type { AppliedOffset } from './sql/fence.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
 export { type AccountBalance, type LedgerFigures, loadBalances, loadFigures } from './queries/figures.ts'

@@ -139,8 +139,3 @@ function toResults(results: unknown, fields: unknown): Row[][] {
   if (one) return [results as Row[]]
   return (results as unknown[]).map((result) => (Array.isArray(result) ? (result as Row[]) : []))
 }
-
-/** Whether the database answers at all. @throws the driver's error where it does not. */
-export async function pingDatabase(database: ShardDatabase): Promise<void> {
-  await database.withSession((session) => session.run('SELECT 1'))
-}

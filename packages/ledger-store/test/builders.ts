@@ -73,6 +73,7 @@ export function batchOf(items: readonly BatchItem[], expectedOffset = 0n): Batch
       topic: 'topic',
       partition: 0,
       expectedOffset,
+      fresh: true,
       nextOffset: expectedOffset + BigInt(items.length),
       lastDigestHex: record === null ? '00'.repeat(32) : recordDigest(record).toString('hex'),
     },

@@ -24,6 +24,8 @@ export interface ShardContext {
   readonly registry: ContractRegistry
   readonly names: Names
   readonly foundation: SystemFoundation
+  /** Partitions that read the log from its first record, because the database had no position for them, and have not committed since. */
+  readonly fresh: Set<number>
   close(): Promise<void>
 }
 
@@ -57,15 +59,8 @@ export async function openContext(config: ShardConfig): Promise<ShardContext> {
     const foundation = await loadFoundation(control)
     const names = await openNames(control, registry)
     await registerContracts(database, registry, names, systemNowUs())
-    return {
-      database,
-      control,
-      admin: createLogAdmin({ brokers: config.kafkaBrokers, clientId: `onceledger-shard-${config.shard}-admin` }),
-      registry,
-      names,
-      foundation,
-      close,
-    }
+    const admin = createLogAdmin({ brokers: config.kafkaBrokers, clientId: `onceledger-shard-${config.shard}-admin` })
+    return { database, control, admin, registry, names, foundation, fresh: new Set(), close }
   } catch (error) {
     await close()
     throw error

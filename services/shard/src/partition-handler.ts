@@ -9,10 +9,14 @@ export interface PartitionHandlerOptions {
   readonly bucketCount: number
   /** Messages behind the applied offset are judged again instead of skipped: for redelivery proofs. */
   readonly redelivery: boolean
+  /** Partitions that read the log from its first record, because the database had no position for them, and have not committed since. */
+  readonly fresh: Set<number>
   readonly onCommitted: (batch: PartitionBatch, outcome: BatchOutcome & { kind: 'committed' }) => void
 }
 
 const RETRY_UNAVAILABLE_MS = 1_000
+/** The watch starts the partition again meanwhile. */
+const RETRY_NO_POSITION_MS = 2_000
 const RETRY_NOT_OWNER_MS = 5_000
 
 /** Turns one batch of a partition into one adjudication, and its outcome into what the log does next. */
@@ -22,7 +26,10 @@ export function createPartitionHandler(options: PartitionHandlerOptions): (batch
     if (last === undefined) return { kind: 'done', nextOffset: batch.expectedOffset }
     try {
       const outcome = await options.adjudicator.judge(toStoreBatch(batch, last, options))
-      if (outcome.kind === 'committed') options.onCommitted(batch, outcome)
+      if (outcome.kind === 'committed') {
+        options.fresh.delete(batch.partition)
+        options.onCommitted(batch, outcome)
+      }
       return toHandleOutcome(outcome)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
@@ -42,6 +49,7 @@ function toStoreBatch(batch: PartitionBatch, last: SourceRecord, options: Partit
     nextOffset: last.position.offset + 1n,
     lastDigestHex: recordDigest(last).toString('hex'),
     redelivery: options.redelivery,
+    fresh: options.fresh.has(batch.partition),
   }
   // A command of another bucket is refused as MISROUTED when it is decoded, so the partition's own bucket is the only one touched.
   return { source, items, buckets: [batch.partition] }
@@ -53,6 +61,12 @@ function toHandleOutcome(outcome: BatchOutcome): HandleOutcome {
       return { kind: 'done', nextOffset: outcome.nextOffset }
     case 'position':
       return { kind: 'seek', nextOffset: outcome.nextOffset, lastDigest: outcome.lastDigest }
+    case 'no-position':
+      return {
+        kind: 'pause',
+        retryAfterMs: RETRY_NO_POSITION_MS,
+        reason: 'the database has lost its position in this partition; it will be asked again',
+      }
     case 'not-owner':
       return {
         kind: 'pause',

@@ -75,6 +75,7 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
     observer: metrics,
   })
   const handle = createPartitionHandler({
+    fresh: context.fresh,
     adjudicator,
     registry: context.registry,
     bucketCount: context.foundation.bucketCount,
@@ -119,9 +120,13 @@ function createConsumer(
 
 /** The database's word where it has one (ADJ-8); a partition never seen before starts at its first record. */
 async function startOf(config: ShardConfig, context: ShardContext, partition: number): Promise<StartPosition> {
-  if (config.startFrom === 'group-offset') return { kind: 'group-offset' }
   const applied = await loadAppliedOffset(context.database, context.foundation.topic, partition)
-  return applied === null ? { kind: 'beginning' } : { kind: 'applied', ...applied }
+  if (applied === null) {
+    context.fresh.add(partition)
+    return { kind: 'beginning' }
+  }
+  context.fresh.delete(partition)
+  return config.startFrom === 'group-offset' ? { kind: 'group-offset' } : { kind: 'applied', ...applied }
 }
 
 /** The log's packages name the message first. */

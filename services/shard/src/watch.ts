@@ -1,5 +1,5 @@
 import type { CommandConsumer } from '@onceledger/command-log'
-import { pingDatabase } from '@onceledger/ledger-store'
+import { loadProgress } from '@onceledger/ledger-store'
 import type { HealthState, Logger } from '@onceledger/runtime'
 import type { ShardContext } from './context.ts'
 import type { ShardMetrics } from './observe.ts'
@@ -7,7 +7,7 @@ import { findTopicFault } from './topic-check.ts'
 
 export interface WatchOptions {
   readonly context: ShardContext
-  readonly consumer: Pick<CommandConsumer, 'stats'>
+  readonly consumer: Pick<CommandConsumer, 'stats' | 'restart'>
   readonly health: HealthState
   readonly metrics: ShardMetrics
   readonly log: Logger
@@ -38,7 +38,25 @@ export async function lookOnce({ context, consumer, health, metrics, log }: Watc
   }
   await look('topic', () => findTopicFault(context.admin, context.foundation))
   await look('database', async () => {
-    await pingDatabase(context.database)
+    await restartRestored(context, consumer, log)
     return null
   })
+}
+
+/**
+ * A position only moves after the commit that stored it. So a database that stands before it was restored to an earlier point, and its commands
+ * must be read again from there, also when no new message comes to show it (ADJ-8).
+ */
+async function restartRestored(context: ShardContext, consumer: WatchOptions['consumer'], log: Logger): Promise<void> {
+  const positions = consumer.stats().filter(({ phase, position }) => phase === 'running' && position > 0n)
+  const stored = new Map((await loadProgress(context.database, context.foundation.topic)).map((each) => [each.partition, each.nextOffset]))
+  for (const { partition, position } of positions) {
+    const nextOffset = stored.get(partition)
+    if (nextOffset !== undefined ? nextOffset >= position : context.fresh.has(partition)) continue
+    log.warn(
+      { partition, position, nextOffset: nextOffset ?? null },
+      'the database stands at an earlier position: starting again from there',
+    )
+    consumer.restart(partition)
+  }
 }

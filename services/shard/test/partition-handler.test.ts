@@ -35,6 +35,7 @@ function handlerFor(judge: (batch: Batch) => Promise<BatchOutcome>): ReturnType<
     registry: createContractRegistry(MONEY_CONTRACTS),
     bucketCount: BUCKETS,
     redelivery: false,
+    fresh: new Set(),
     onCommitted: () => {},
   })
 }
@@ -59,6 +60,11 @@ describe('the partition handler', () => {
     const lastDigest = Buffer.alloc(32)
     const outcome = await handlerFor(() => Promise.resolve({ kind: 'position', nextOffset: 3n, lastDigest }))(batch)
     expect(outcome).toEqual({ kind: 'seek', nextOffset: 3n, lastDigest })
+  })
+
+  it('[ADJ-8] waits for its position to be asked for again where the database has lost it', async () => {
+    const outcome = await handlerFor(() => Promise.resolve({ kind: 'no-position' }))(batch)
+    expect(outcome).toMatchObject({ kind: 'pause', reason: expect.stringContaining('lost its position') as string })
   })
 
   it('[RTE-2] waits, and says why, where the bucket is not its own', async () => {

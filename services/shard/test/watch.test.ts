@@ -20,6 +20,7 @@ function optionsFor(world: World, health: HealthState): Parameters<typeof lookOn
     minInsyncReplicas: 1,
   }
   const context = {
+    fresh: new Set<number>(),
     foundation: { topic: 't', bucketCount: 8, shardCount: 1 },
     admin: { describeTopic: () => Promise.resolve({ ...described, partitions: world.partitions }) },
     database: {
@@ -28,7 +29,7 @@ function optionsFor(world: World, health: HealthState): Parameters<typeof lookOn
     },
   } as unknown as ShardContext
   const metrics = createShardMetrics(createMetrics({ processMetrics: false }))
-  return { context, consumer: { stats: () => [] }, health, metrics, log: silentLogger }
+  return { context, consumer: { stats: () => [], restart: () => {} }, health, metrics, log: silentLogger }
 }
 
 describe('the watch over the outside world', () => {
@@ -48,5 +49,34 @@ describe('the watch over the outside world', () => {
     world.partitions = 8
     await lookOnce(optionsFor(world, health))
     expect(health.ready()).toEqual({ ok: true, reasons: {} })
+  })
+
+  it.each([
+    ['behind the position', 7n, false, [3]],
+    ['at the position', 10n, false, []],
+    ['ahead of it, as another process left it', 12n, false, []],
+    ['without any', null, false, [3]],
+    ['without any yet, in a partition just begun', null, true, []],
+  ])('[ADJ-8] starts a partition again where the database stands %s', async (_what, stored, fresh, expected) => {
+    const restarted: number[] = []
+    const options = optionsFor({ partitions: 8, databaseAnswers: true }, new HealthState())
+    const rows = stored === null ? [] : [[3, stored.toString(), '0', '0', '0', '0', '0']]
+    const database = { withSession: () => Promise.resolve([rows]), close: () => Promise.resolve() } as unknown as ShardContext['database']
+    const stats = {
+      partition: 3,
+      phase: 'running',
+      reason: null,
+      queuedRecords: 0,
+      queuedBytes: 0,
+      position: 10n,
+      highWatermark: 10n,
+      lag: 0n,
+    } as const
+    await lookOnce({
+      ...options,
+      context: { ...options.context, database, fresh: new Set(fresh ? [3] : []) },
+      consumer: { stats: () => [stats], restart: (partition) => void restarted.push(partition) },
+    })
+    expect(restarted).toEqual(expected)
   })
 })

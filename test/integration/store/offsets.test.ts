@@ -34,6 +34,16 @@ describe('the position of a partition', () => {
     },
   )
 
+  it('[ADJ-8] that is not stored lets no batch pass but the first of the log: what lies before would be skipped', async () => {
+    const adjudicator = ledger.adjudicator()
+    const later = ledger.batch([{ key: 'alice' }, { key: 'bob' }], { expectedOffset: 5n })
+    expect(await adjudicator.judge(later)).toEqual({ kind: 'no-position' })
+    expect([await rowsWritten(), await ledger.value('SELECT COUNT(*) FROM applied_offset')]).toEqual(['0', '0'])
+    // A log that has lost its oldest records begins later: its reader has just read its first.
+    expect((await adjudicator.judge({ ...later, source: { ...later.source, fresh: true } })).kind).toBe('committed')
+    expect(await ledger.value('SELECT next_offset FROM applied_offset')).toBe('7')
+  })
+
   it('[ADJ-8] a redelivery is judged again and never moves the offset back', async () => {
     const adjudicator = ledger.adjudicator()
     const batch = ledger.batch([{ key: 'alice' }, { key: 'bob' }, { key: 'alice' }])
@@ -124,7 +134,7 @@ describe('the position of a partition', () => {
     const other = ledger.batch([{ key: 'alice' }])
     const outcome = await adjudicator.judge({
       ...other,
-      source: { ...other.source, topic: `${ledger.topic}2`, expectedOffset: 40n, nextOffset: 41n },
+      source: { ...other.source, topic: `${ledger.topic}2`, expectedOffset: 40n, nextOffset: 41n, fresh: true },
     })
     expect(outcome.kind).toBe('committed')
     expect((await loadProgress(ledger.database, ledger.topic)).map(({ partition, nextOffset }) => [partition, nextOffset])).toEqual([
