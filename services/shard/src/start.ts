@@ -28,7 +28,7 @@ export interface RunningShard {
 
 /** Small fetches keep the process small; a queue of records in memory hides their latency. */
 const FETCH_BYTES = 4 * 1024 * 1024
-const FETCH_PARTITION_BYTES = 512 * 1024
+const FETCH_PARTITION_BYTES = 1024 * 1024
 const UNDO_TIMEOUT_MS = 10_000
 
 type Environment = Readonly<Record<string, string | undefined>>
