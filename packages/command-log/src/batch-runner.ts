@@ -92,7 +92,8 @@ export class BatchRunner {
     const batch: PartitionBatch = { topic, partition: lane.partition, expectedOffset: lane.position, records }
     const startedMs = timers.nowMs()
     const outcome = await this.#outcomeOf(batch, lane)
-    const result = lane.isRevoked ? 'stale' : this.#apply(lane, outcome)
+    // A lane that was revoked, broke or starts again meanwhile goes by the database's word and not by this outcome.
+    const result = lane.phase === 'running' ? this.#apply(lane, outcome) : 'stale'
     metrics.batchHandled(lane.partition, records.length, timers.nowMs() - startedMs, result)
   }
 

@@ -132,6 +132,13 @@ class KafkaCommandConsumer implements CommandConsumer {
       this.#groupOffsets.clear()
       this.#desk.assign(this.#stopping === null ? (payload.memberAssignment[this.#options.topic] ?? []) : [])
     })
+    // A fetch that begins although the one before it never ended: that one failed without a new assignment. The topic may have been another's since.
+    const fetchingFrom = new Set<number>()
+    consumer.on(consumer.events.FETCH_START, ({ payload: { nodeId } }) => {
+      if (fetchingFrom.has(nodeId)) this.#desk.restartAll()
+      fetchingFrom.add(nodeId)
+    })
+    consumer.on(consumer.events.FETCH, ({ payload: { nodeId } }) => fetchingFrom.delete(nodeId))
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       const reason = describeError(payload.error)
       this.#desk.suspend(`the Kafka consumer failed: ${reason}`)

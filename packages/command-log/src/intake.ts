@@ -5,7 +5,7 @@ import type { LaneReporter } from './lane-reporter.ts'
 import type { LogControl } from './log-control.ts'
 import type { CommandLogLogger, CommandLogMetrics } from './observer.ts'
 
-/** The client resets a position that it cannot read on its own; so often is it put back before the partition counts as broken. */
+/** The client resets a position that it cannot read on its own; so often does its partition start again before it counts as broken. */
 const MISPLACED_MAX = 5
 
 /** Records of one partition from one fetch. lastOffset counts whatever the client filtered out (transaction markers). */
@@ -28,6 +28,8 @@ export interface IntakeLimits {
 export interface IntakeOptions {
   readonly limits: IntakeLimits
   readonly control: LogControl
+  /** The position of a lane is not to be trusted any more: it starts again from the word of `startOf`, and the chain is checked. */
+  readonly onDoubt: (lane: PartitionLane) => void
   readonly reporter: LaneReporter
   readonly logger: CommandLogLogger
   readonly metrics: CommandLogMetrics
@@ -59,7 +61,7 @@ export class Intake {
       return false
     }
     if (delivery.fetchedOffset !== lane.fetchPosition) {
-      await this.#putBack(lane, delivery)
+      await this.#distrust(lane, delivery)
       return false
     }
     lane.misplaced = 0
@@ -71,19 +73,18 @@ export class Intake {
 
   /**
    * The delivery answers another question: it was fetched before a seek, or the client could not read the position and took another
-   * on its own. It is never taken, not even when it lies ahead: that would skip records.
+   * on its own. It is never taken, not even when it lies ahead: that would skip records. Nor is the old position read on from, although the log may reach it
+   * again by now: in a topic that was created anew it is a place among other records.
    */
-  async #putBack(lane: PartitionLane, delivery: Delivery): Promise<void> {
+  async #distrust(lane: PartitionLane, delivery: Delivery): Promise<void> {
     const expected = lane.fetchPosition
     const { low, high } = await this.#options.control.bounds(lane.partition)
     if (lane.fetchPosition !== expected || !canFetch(lane)) return
-    if (lane.phase === 'verifying' && low === lane.position) {
-      this.#options.logger.warn('the last applied record was removed by retention; going on unverified', { partition: lane.partition })
-      this.#run(lane)
-      lane.fetchPosition = lane.position
-    } else if (expected < low) {
+    const isBeforeUnread = lane.phase === 'verifying' && low === lane.position
+    if (expected < low && !isBeforeUnread) {
       return this.#break(lane, broken('LOST_BY_RETENTION', `offset ${expected} lies before the start ${low} of the log`))
-    } else if (expected > high) {
+    }
+    if (expected > high) {
       return this.#break(lane, broken('BEYOND_END', `offset ${expected} lies beyond the end ${high} of the log`))
     }
     lane.misplaced += 1
@@ -91,13 +92,17 @@ export class Intake {
       const reason = `reading at ${expected} was answered from ${delivery.fetchedOffset}, ${lane.misplaced} times in a row`
       return this.#break(lane, broken('POSITION_UNREADABLE', reason))
     }
-    this.#options.control.seek(lane.partition, lane.fetchPosition)
+    this.#options.onDoubt(lane)
   }
 
-  /** A partition that fell behind retention is told even when nothing more arrives. */
-  noteBounds(lane: PartitionLane, { low, high }: LogBounds): void {
+  /**
+   * A partition that fell behind retention, or whose log became shorter, is told even when nothing more arrives.
+   * @param fetchedBefore the lane's next offset to fetch, as it was before the bounds were asked for.
+   */
+  noteBounds(lane: PartitionLane, { low, high }: LogBounds, fetchedBefore: bigint): void {
     if (!canFetch(lane)) return
     lane.highWatermark = high
+    if (high < fetchedBefore) return this.#options.onDoubt(lane)
     if (low > lane.fetchPosition && low !== lane.position) {
       this.#break(lane, broken('LOST_BY_RETENTION', `offset ${lane.fetchPosition} lies before the start ${low} of the log`))
     }

@@ -78,7 +78,6 @@ export class LaneStarter {
     lane.fetchPosition = plan.fetchFrom
     lane.verifyDigest = plan.verifyDigest
     lane.phase = plan.verifyDigest === null ? 'running' : 'verifying'
-    lane.misplaced = 0
     lane.fetchPaused = false
     control.seek(lane.partition, plan.fetchFrom)
     control.resume([lane.partition])

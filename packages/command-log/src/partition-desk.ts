@@ -48,7 +48,7 @@ export class PartitionDesk {
   constructor(options: PartitionDeskOptions) {
     this.#options = options
     this.#reporter = new LaneReporter(options.logger, options.onPartitionState)
-    this.#intake = new Intake({ ...options, reporter: this.#reporter })
+    this.#intake = new Intake({ ...options, reporter: this.#reporter, onDoubt: (lane) => this.#replace(lane, null) })
     this.#runner = new BatchRunner({
       ...options,
       reporter: this.#reporter,
@@ -100,6 +100,11 @@ export class PartitionDesk {
     if (lane?.phase === 'running') this.#replace(lane, null)
   }
 
+  /** Something happened to the log unseen: no position is believed before its chain was checked again. */
+  restartAll(): void {
+    for (const partition of this.#lanes.keys()) this.restart(partition)
+  }
+
   drained(): Promise<void> {
     return this.#runner.drained()
   }
@@ -132,7 +137,8 @@ export class PartitionDesk {
   async refreshBounds(): Promise<void> {
     await Promise.all(
       [...this.#lanes.values()].map(async (lane) => {
-        this.#intake.noteBounds(lane, await this.#options.control.bounds(lane.partition))
+        const { fetchPosition } = lane
+        this.#intake.noteBounds(lane, await this.#options.control.bounds(lane.partition), fetchPosition)
       }),
     )
   }

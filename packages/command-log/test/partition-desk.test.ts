@@ -235,12 +235,16 @@ describe('batches', () => {
   })
 
   it('[ADJ-8] seek drops what is queued and verifies the record before the new position', async () => {
-    const test = desk()
+    const applied = { kind: 'applied', nextOffset: 4n, lastDigest: recordDigest(recordAt(3)) } as const
+    let start: StartPosition = { kind: 'beginning' }
+    const test = desk({ startOf: async () => start })
     await assigned(test, [0])
     await test.deliver(0, 0, 15)
-    await test.call(0).end({ kind: 'seek', nextOffset: 4n, lastDigest: recordDigest(recordAt(3)) })
+    start = applied
+    await test.call(0).end({ kind: 'seek', nextOffset: 4n, lastDigest: applied.lastDigest })
     expect(test.control.seek).toHaveBeenLastCalledWith(0, 3n)
     expect(await test.deliver(0, 15, 20)).toBe(false)
+    await settle()
     await test.deliver(0, 3, 8)
     expect(offsets(test.call(1))).toEqual([4, 5, 6, 7])
   })
@@ -276,14 +280,67 @@ describe('what is fetched', () => {
   })
 
   it('[ADJ-8] an answer from ahead of the position is not taken for a hole', async () => {
-    const test = desk()
+    const test = desk({ startOf: async () => ({ kind: 'applied', nextOffset: 4n, lastDigest: null }) })
     await assigned(test, [0])
-    await test.deliver(0, 0, 15)
-    await test.call(0).end({ kind: 'seek', nextOffset: 4n, lastDigest: null })
     expect(await test.deliver(0, 15, 20)).toBe(false)
+    await settle()
     expect(test.control.seek).toHaveBeenLastCalledWith(0, 4n)
     expect(test.stateOf(0)?.state).toBe('running')
     expect(await test.deliver(0, 4, 9)).toBe(true)
+  })
+
+  it('[ADJ-8] a client that lost the position does not read on at it: the record before it is compared first', async () => {
+    const test = desk({ startOf: async () => ({ kind: 'applied', nextOffset: 15n, lastDigest: recordDigest(recordAt(14)) }) })
+    await assigned(test, [0])
+    await test.deliver(0, 14, 20)
+    await test.call(0).end(DONE(20))
+    // As kafkajs does when the topic was created again and was shorter for a moment; by now it is longer than before.
+    expect(await test.deliver(0, 0, 30)).toBe(false)
+    await settle()
+    expect(test.control.seek).toHaveBeenLastCalledWith(0, 14n)
+    const again = recordsFrom(14, 30, 0).map((record) => ({ ...record, value: Buffer.from('another') }))
+    const delivery = { partition: 0, fetchedOffset: 14n, lastOffset: 29n, highWatermark: 30n, records: again }
+    expect(await test.subject.accept(delivery)).toBe(false)
+    expect(test.stateOf(0)).toEqual({ state: 'broken', reason: expect.stringContaining('DIGEST_MISMATCH') })
+    expect(test.calls.length).toBe(1)
+  })
+
+  it('[ADJ-8] a partition that starts again goes by the database, not by the batch that was in flight', async () => {
+    let nextOffset = 0n
+    const test = desk({ startOf: async () => ({ kind: 'applied', nextOffset, lastDigest: null }) })
+    await assigned(test, [0])
+    await test.deliver(0, 0, 15)
+    test.subject.restart(0)
+    nextOffset = 7n
+    await test.call(0).end({ kind: 'seek', nextOffset: 3n, lastDigest: null })
+    expect(test.control.seek.mock.calls).toEqual([
+      [0, 0n],
+      [0, 7n],
+    ])
+    expect(await test.deliver(0, 7, 9)).toBe(true)
+    expect(offsets(test.call(1))).toEqual([7, 8])
+  })
+
+  it('[ADJ-8] a partition that broke while a batch was in flight stays reported as broken', async () => {
+    const test = desk()
+    await assigned(test, [0])
+    await test.deliver(0, 0, 15)
+    test.bounds.set(0, { low: 20n, high: 1000n })
+    await test.subject.refreshBounds()
+    await test.call(0).end(DONE(10))
+    expect(test.stateOf(0)?.state).toBe('broken')
+  })
+
+  it('[ADJ-8] a log whose end moved back is not read on from before its chain was checked', async () => {
+    const test = desk({ startOf: async () => ({ kind: 'applied', nextOffset: 15n, lastDigest: null }) })
+    await assigned(test, [0])
+    test.bounds.set(0, { low: 0n, high: 8n })
+    await test.subject.refreshBounds()
+    for (let check = 0; check < 2; check++) {
+      await settle()
+      await test.timers.pass(1_000)
+    }
+    expect(test.stateOf(0)).toEqual({ state: 'broken', reason: expect.stringContaining('BEYOND_END') })
   })
 
   it('[ADJ-8] retention that takes the last applied record while it is awaited is a warning, not a break', async () => {
@@ -291,6 +348,7 @@ describe('what is fetched', () => {
     await assigned(test, [0])
     test.bounds.set(0, { low: 5n, high: 1000n })
     expect(await test.deliver(0, 5, 9)).toBe(false)
+    await settle()
     expect(test.control.seek).toHaveBeenLastCalledWith(0, 5n)
     expect(await test.deliver(0, 5, 9)).toBe(true)
     expect(test.call(0).batch.expectedOffset).toBe(5n)
@@ -314,11 +372,11 @@ describe('what is fetched', () => {
   })
 
   it('[ADJ-8] a delivery from an old place is put back, a bounded number of times', async () => {
-    const test = desk()
+    const test = desk({ startOf: async () => ({ kind: 'applied', nextOffset: 15n, lastDigest: null }) })
     await assigned(test, [0])
-    await test.deliver(0, 0, 15)
     for (let time = 0; time < 5; time++) {
       expect(await test.deliver(0, 0, 15)).toBe(false)
+      await settle()
       expect(test.control.seek).toHaveBeenLastCalledWith(0, 15n)
     }
     await test.deliver(0, 0, 15)
