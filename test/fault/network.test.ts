@@ -1,9 +1,10 @@
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { defaultControlUrl } from '@onceledger/ledger-store'
+import { waitFor } from '@onceledger/runtime'
 import { endpointsFromEnv, seededRandom, type ShardProcess, startShardProcess, type TestLedger } from '@onceledger/testkit'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createScenarioLedger, expectTruth, send, stream, waitForApplied } from './support/scenario.ts'
+import { createScenarioLedger, databaseOf, expectTruth, metricOf, send, stream, waitForApplied } from './support/scenario.ts'
 
 /** Stands between a shard and MySQL, and loses the answers to some of the packets that contain a COMMIT: the server has done it, nobody learns of it. */
 class AnswerThief {
@@ -45,6 +46,7 @@ class AnswerThief {
     })
     server.on('data', (bytes) => {
       if (!deaf) return void client.write(bytes)
+      if (client.destroyed) return
       this.stolen++
       client.destroy()
       server.end()
@@ -83,12 +85,13 @@ describe('between a shard and its database', () => {
     await send(ledger, commands)
     await expectTruth(ledger, commands)
     expect(thief.stolen).toBeGreaterThan(3)
+    // Each was noticed, and settled by judging again.
+    expect(await metricOf(shard, 'onceledger_adjudication_retries_total')).toBeGreaterThanOrEqual(thief.stolen)
     thief.close()
   })
 
   it('[ADJ-4] another session that holds its accounts and locks in the other order delays it, and changes nothing', async () => {
-    const [database] = ledger.databases
-    if (database === undefined) throw new Error('no database')
+    const database = databaseOf(ledger)
     shard = await startShardProcess({ shard: 0, env: { ...ledger.env(), ONCELEDGER_BATCH_RECORDS: '100' } })
     const commands = stream(seededRandom(42), 6_000)
     const sending = send(ledger, commands, 10)
@@ -109,8 +112,25 @@ describe('between a shard and its database', () => {
     }
     await sending
     await expectTruth(ledger, commands)
-    const metrics = await (await fetch(`${shard.adminUrl}/metrics`)).text()
-    const ownDeadlocks = Number(/^onceledger_adjudication_retries_total\{code="1213"\} (\d+)$/m.exec(metrics)?.[1] ?? 0)
-    expect(deadlocks + ownDeadlocks).toBeGreaterThan(0)
+    expect(deadlocks + (await metricOf(shard, 'onceledger_adjudication_retries_total', { code: '1213' }))).toBeGreaterThan(0)
+  })
+
+  it('[ADJ-4] another session that holds an account longer than a lock wait lasts delays its partition, and nothing is parked', async () => {
+    const commands = stream(seededRandom(43), 3_000)
+    const running = await startShardProcess({ shard: 0, env: { ...ledger.env(), ONCELEDGER_BATCH_RECORDS: '100' } })
+    shard = running
+    await send(ledger, commands.slice(0, 1_000))
+    await expectTruth(ledger, commands.slice(0, 1_000))
+    await databaseOf(ledger).withSession(async (session) => {
+      await session.run(`START TRANSACTION; SELECT version FROM account WHERE business_key = 'account-1' FOR UPDATE`)
+      await send(ledger, commands.slice(1_000))
+      await waitFor(async () => (await metricOf(running, 'onceledger_adjudication_retries_total', { code: '1205' })) > 0, {
+        timeoutMs: 30_000,
+        what: 'a lock wait that times out',
+      })
+      await session.run('ROLLBACK')
+    })
+    await expectTruth(ledger, commands)
+    expect((await running.readiness()).ok).toBe(true)
   })
 })
