@@ -25,11 +25,12 @@ async function main(): Promise<number> {
       accounts: { type: 'string', default: '1000' },
       connections: { type: 'string', default: '4' },
       batch: { type: 'string', default: '1000' },
+      help: { type: 'boolean', default: false },
     },
   })
-  if (positionals.join(' ') !== 'adjudication') {
+  if (values.help || positionals.join(' ') !== 'adjudication') {
     process.stderr.write(USAGE)
-    return 2
+    return values.help ? 0 : 2
   }
   const onProgress = (line: string): void => void process.stderr.write(`${line}\n`)
   const stack = await startStack({ name: 'bench', attached: true, services: ['mysql-0', 'kafka'], onProgress })
