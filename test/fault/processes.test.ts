@@ -3,7 +3,18 @@ import { waitFor } from '@onceledger/runtime'
 import { endpointsFromEnv, seededRandom, type ShardProcess, startShardProcess, type TestLedger } from '@onceledger/testkit'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { booksOf } from './support/model.ts'
-import { createScenarioLedger, databaseOf, expectTruth, loadTally, metricOf, send, stream, waitForApplied } from './support/scenario.ts'
+import {
+  createScenarioLedger,
+  databaseOf,
+  donePrefix,
+  expectBooks,
+  expectTruth,
+  loadTally,
+  metricOf,
+  send,
+  stream,
+  waitForApplied,
+} from './support/scenario.ts'
 
 const SESSION = { ONCELEDGER_SESSION_TIMEOUT_MS: '6000' }
 let ledger: TestLedger
@@ -108,15 +119,20 @@ describe('the processes of a shard', () => {
     expect((await heir.readiness()).ok).toBe(true)
   })
 
-  it('stop gracefully under load: what is in flight is finished, the exit code is 0, and another goes on at once', async () => {
+  it('[ADJ-8] stop gracefully under load: what is in flight is finished, the exit code is 0, and another goes on at once', async () => {
+    // Whoever does not leave the group makes the next one wait so long.
+    const session = { ONCELEDGER_SESSION_TIMEOUT_MS: '30000' }
     const commands = stream(seededRandom(15), 6_000)
-    const first = await start()
+    const first = await start(session)
     const sending = send(ledger, commands, 5)
     await waitForApplied(ledger, 500)
     const startedMs = performance.now()
     expect(await first.stop()).toEqual({ code: 0, signal: null })
     expect(performance.now() - startedMs).toBeLessThan(15_000)
-    await start()
+    // Nothing is left in doubt: no transaction stands open, and rows and offsets are of the same messages.
+    await expectBooks(databaseOf(ledger), await donePrefix(ledger, commands))
+    const second = await start(session)
+    await waitFor(async () => (await metricOf(second, 'onceledger_verdicts_total')) > 0, { timeoutMs: 10_000, what: 'the next to go on' })
     await sending
     await expectTruth(ledger, commands)
   })
