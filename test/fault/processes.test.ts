@@ -131,8 +131,10 @@ describe('the processes of a shard', () => {
     expect(performance.now() - startedMs).toBeLessThan(15_000)
     // Nothing is left in doubt: no transaction stands open, and rows and offsets are of the same messages.
     await expectBooks(databaseOf(ledger), await donePrefix(ledger, commands))
+    const leftMs = performance.now()
     const second = await start(session)
     await waitFor(async () => (await metricOf(second, 'onceledger_verdicts_total')) > 0, { timeoutMs: 10_000, what: 'the next to go on' })
+    expect(performance.now() - leftMs).toBeLessThan(15_000)
     await sending
     await expectTruth(ledger, commands)
   })
@@ -168,6 +170,22 @@ describe('the processes of a shard', () => {
     await first.stop()
     const database = databaseOf(ledger)
     const before = await loadProgress(database, ledger.topic)
+    // In the middle of the redelivery, after a few commits: the offset has not moved back with them.
+    const dying = await startShardProcess({
+      shard: 0,
+      env: {
+        ...ledger.env(),
+        ...SESSION,
+        ONCELEDGER_START_FROM: 'group-offset',
+        ONCELEDGER_GROUP_ID: `${ledger.name}-dying`,
+        ONCELEDGER_BATCH_RECORDS: '50',
+        ONCELEDGER_FAILPOINTS: 'store.after-commit=exit@3',
+      },
+      expectStart: false,
+    })
+    running.push(dying)
+    expect(await dying.exited).toEqual({ code: null, signal: 'SIGKILL' })
+    expect(await loadProgress(database, ledger.topic)).toEqual(before)
     // Another group has no offsets of its own, so everything is read again from the beginning.
     const again = await start({ ONCELEDGER_START_FROM: 'group-offset', ONCELEDGER_GROUP_ID: `${ledger.name}-again` })
     await waitFor(async () => (await metricOf(again, 'onceledger_verdicts_total')) >= commands.length, {
