@@ -22,7 +22,7 @@ export { openShardDatabase, type Row, type Session, type ShardDatabase, type Sha
 export type { AppliedOffset } from './sql/fence.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
 export { type AccountBalance, type LedgerFigures, loadBalances, loadFigures } from './queries/figures.ts'
-export { checkLedger, type LedgerFinding } from './queries/check.ts'
+export { type CheckedFigures, checkLedger, type LedgerFinding, type LedgerFindings } from './queries/check.ts'
 export { countParked, listParked, type ParkedFilter, type ParkedView } from './queries/parked.ts'
 export {
   type AccountView,

@@ -123,7 +123,7 @@ export async function expectBooks(database: ShardDatabase, commands: readonly Co
   )
   expect(own).toEqual(implied.accounts)
   expect(found.reduce((sum, { balanceMinor }) => sum + balanceMinor, 0n)).toBe(0n)
-  expect(await checkLedger(database)).toEqual([])
+  expect((await checkLedger(database)).findings).toEqual([])
   expect(await loadFigures(database)).toEqual({
     operations: implied.applied + implied.rejected,
     postings: implied.applied,

@@ -1,4 +1,4 @@
-import type { ShardDatabase } from '../session.ts'
+import type { Session, ShardDatabase } from '../session.ts'
 
 /** How many rows of each kind a shard holds. */
 export interface LedgerFigures {
@@ -11,16 +11,19 @@ export interface LedgerFigures {
 
 /** Counts whole tables: for demonstrations and reconciliation, not for every minute. */
 export async function loadFigures(database: ShardDatabase): Promise<LedgerFigures> {
-  const [rows = []] = await database.withSession((session) =>
-    session.run(`SELECT
-      (SELECT COUNT(*) FROM operation),
-      (SELECT COUNT(*) FROM operation WHERE verdict = 1 AND amount <> 0) + (SELECT COUNT(*) FROM posting),
-      (SELECT COUNT(*) FROM inbox),
-      (SELECT COUNT(*) FROM conflict_audit),
-      (SELECT COUNT(*) FROM parked WHERE state = 'PARKED')`),
-  )
-  const [operations, postings, inboxRows, audits, parked] = (rows[0] ?? []).map(Number)
-  return { operations: operations ?? 0, postings: postings ?? 0, inboxRows: inboxRows ?? 0, audits: audits ?? 0, parked: parked ?? 0 }
+  return database.withSession(readFigures)
+}
+
+/** The same inside the caller's transaction. */
+export async function readFigures(session: Session): Promise<LedgerFigures> {
+  const [rows = []] = await session.run(`SELECT
+    (SELECT COUNT(*) FROM operation),
+    (SELECT COUNT(*) FROM operation WHERE verdict = 1 AND amount <> 0) + (SELECT COUNT(*) FROM posting),
+    (SELECT COUNT(*) FROM inbox),
+    (SELECT COUNT(*) FROM conflict_audit),
+    (SELECT COUNT(*) FROM parked WHERE state = 'PARKED')`)
+  const [operations = 0, postings = 0, inboxRows = 0, audits = 0, parked = 0] = (rows[0] ?? []).map(Number)
+  return { operations, postings, inboxRows, audits, parked }
 }
 
 export interface AccountBalance {

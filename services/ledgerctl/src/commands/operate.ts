@@ -1,4 +1,4 @@
-import { checkLedger, listParked, loadFigures, loadShardMap, resetOffset } from '@onceledger/ledger-store'
+import { checkLedger, listParked, loadShardMap, resetOffset } from '@onceledger/ledger-store'
 import { ownerOf } from '@onceledger/shard-map'
 import { CommandFailed, EXIT } from '../exit.ts'
 import type { Ledger } from '../ledger.ts'
@@ -42,9 +42,7 @@ export async function listParkedCommand(ledger: Ledger, output: Output, { reason
 
 /** The auditor's reconciliation: balances against postings, in every shard. */
 export async function checkCommand(ledger: Ledger, output: Output): Promise<void> {
-  const shards = await Promise.all(
-    ledger.shards.map(async (database, shard) => ({ shard, figures: await loadFigures(database), findings: await checkLedger(database) })),
-  )
+  const shards = await Promise.all(ledger.shards.map(async (database, shard) => ({ shard, ...(await checkLedger(database)) })))
   const findings = shards.flatMap(({ shard, findings: own }) => own.map((finding) => ({ shard, ...finding })))
   output.result({ ok: findings.length === 0, shards }, () => [
     ...shards.map(
