@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { defaultControlUrl, withDatabase } from '@onceledger/ledger-store'
+import { bucketOf } from '@onceledger/shard-map'
 import {
   createTestLedger,
   endpointsFromEnv,
@@ -32,12 +35,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-function ledgerctl(args: readonly string[], input = ''): Promise<CliRun> {
+function ledgerctl(args: readonly string[], input: string | Buffer = '', env: Readonly<Record<string, string>> = {}): Promise<CliRun> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      ['services/ledgerctl/src/main.ts', ...args],
-      { env: { ...process.env, ...ledger.env() }, timeout: 60_000 },
+      ['--disable-warning=TimeoutNegativeWarning', 'services/ledgerctl/src/main.ts', ...args],
+      { env: { ...process.env, ...ledger.env(), ...env }, timeout: 60_000 },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     )
     child.stdin?.end(input)
@@ -45,8 +48,8 @@ function ledgerctl(args: readonly string[], input = ''): Promise<CliRun> {
 }
 
 async function json(...args: readonly string[]): Promise<unknown> {
-  const { code, stdout, stderr } = await ledgerctl(['--json', ...args])
-  expect([code, stderr.replaceAll(/^\(.*\n.*\n/gm, '')]).toEqual([0, expect.any(String)])
+  const { code, stdout, stderr } = await ledgerctl([...args, '--json'])
+  expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout)
 }
 
@@ -62,6 +65,40 @@ async function submitAndWait(text: string): Promise<void> {
 }
 
 describe('ledgerctl on real servers', () => {
+  it('founds a system once, however often it is told to, and refuses to found it otherwise', async () => {
+    const name = `climig_${randomBytes(4).toString('hex')}`
+    const urls = ledger.mysqlUrls.map((url, shard) => withDatabase(url, `${name}_${shard}`))
+    const [first = ''] = urls
+    const env = { ONCELEDGER_MYSQL_URLS: urls.join(','), ONCELEDGER_CONTROL_URL: defaultControlUrl(first) }
+    const migrate = ['migrate', '--json', '--buckets', '4', '--topic', name]
+    const unfounded = await ledgerctl(['account', 'show', '--tenant', 't', 'k'], '', env)
+    expect([unfounded.code, unfounded.stderr]).toEqual([2, expect.stringContaining('run: ledgerctl migrate')])
+    try {
+      const runs = [await ledgerctl(migrate, '', env), await ledgerctl(migrate, '', env)].map(({ stdout }) => JSON.parse(stdout) as unknown)
+      expect(runs).toMatchObject([
+        {
+          migrated: ['control/0001_control.sql', 'shard-0/0001_ledger.sql', 'shard-1/0001_ledger.sql'],
+          topic_created: true,
+          buckets: 4,
+          shards: 2,
+        },
+        { migrated: [], topic_created: false },
+      ])
+      expect((await ledger.admin.topicOffsets(name)).size).toBe(4)
+      expect(await ledgerctl(['migrate', '--buckets', '8', '--topic', name], '', env)).toMatchObject({ code: 2, stdout: '' })
+      expect(await ledgerctl(['check'], '', env)).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('the books are right') as string,
+      })
+    } finally {
+      await ledger.admin.deleteTopic(name)
+      for (const [shard, database] of ledger.databases.entries())
+        await database.withSession((session) =>
+          session.run(`DROP DATABASE IF EXISTS ${name}_${shard}; DROP DATABASE IF EXISTS ${name}_0_control`),
+        )
+    }
+  })
+
   it('[IDN-7] [IDN-5] sends a command and shows its verdict, also after it was sent again', async () => {
     const text = await line('alice', 'pay-1', '9007199254740993')
     await submitAndWait(text)
@@ -86,9 +123,36 @@ describe('ledgerctl on real servers', () => {
     expect(refused.code).toBe(4)
     expect(refused.stderr).toContain('line 2: ENVELOPE_INVALID')
     expect((await ledgerctl(['account', 'show', '--tenant', 'acme', 'bob'])).code).toBe(1)
-    expect((await ledgerctl(['submit', '--keep-going', file])).code).toBe(0)
+    const kept = await ledgerctl(['submit', '--keep-going', '--json', file])
+    expect(kept.code).toBe(4)
+    expect(JSON.parse(kept.stdout)).toMatchObject({ submitted: 1, refused: 1, refused_lines: [{ line: 2, reason: 'ENVELOPE_INVALID' }] })
     await waitForLagZero(ledger.databases, ledger.admin, ledger.topic, 30_000)
     expect(await json('account', 'show', '--tenant', 'acme', 'bob')).toMatchObject([{ balanceMinor: '5' }])
+  })
+
+  it('refuses standard input whole too, and mends nothing that is not UTF-8', async () => {
+    const good = await line('carol', 'pay-3', '7')
+    const bad = Buffer.concat([Buffer.from(good.slice(0, 20)), Buffer.from([0xff]), Buffer.from(good.slice(20))])
+    const refused = await ledgerctl(['submit', '-'], Buffer.concat([Buffer.from(good), bad]))
+    expect([refused.code, refused.stdout]).toEqual([4, ''])
+    expect(refused.stderr).toContain('line 2: NOT_UTF8')
+    expect((await ledgerctl(['account', 'show', '--tenant', 'acme', 'carol'])).code).toBe(1)
+  })
+
+  it('[RTE-1] tells how many commands went to each partition, and where those end now', async () => {
+    const lines = [await line('dave', 'pay-4', '1'), await line('erin', 'pay-5', '1'), await line('dave', 'pay-6', '1')]
+    const { code, stdout } = await ledgerctl(['submit', '-', '--json'], lines.join(''))
+    expect(code).toBe(0)
+    const { submitted, partitions } = JSON.parse(stdout) as {
+      submitted: number
+      partitions: { partition: number; sent: number; end_offset: string }[]
+    }
+    const bounds = await ledger.admin.topicOffsets(ledger.topic)
+    expect([submitted, partitions.reduce((sum, { sent }) => sum + sent, 0)]).toEqual([3, 3])
+    expect(partitions.map(({ partition }) => partition)).toContain(bucketOf('acme', 'dave', ledger.bucketCount))
+    for (const { partition, end_offset: end } of partitions) expect(end).toBe(String(bounds.get(partition)?.high))
+    await waitForLagZero(ledger.databases, ledger.admin, ledger.topic, 30_000)
+    expect(await json('account', 'show', '--tenant', 'acme', 'dave')).toMatchObject([{ balanceMinor: '2', version: '2' }])
   })
 
   it('[ADJ-10] lists what could not be judged, with position and reason', async () => {
@@ -104,11 +168,20 @@ describe('ledgerctl on real servers', () => {
     const { shards: rows } = (await json('shards')) as { shards: { lag: string; verdicts: Record<string, string> }[] }
     const total = (name: string): number => rows.reduce((sum, { verdicts }) => sum + Number(verdicts[name]), 0)
     expect(rows.map(({ lag }) => lag)).toEqual(['0', '0'])
-    expect([total('applied'), total('duplicate'), total('parked')]).toEqual([2, 1, 1])
+    expect([total('applied'), total('duplicate'), total('parked')]).toEqual([5, 1, 1])
   })
 
   it('[ADJ-9] finds the books right, and says so when a balance was changed by hand', async () => {
-    expect(await json('check')).toMatchObject({ ok: true })
+    const { ok, shards: checked } = (await json('check')) as { ok: boolean; shards: { figures: Record<string, number> }[] }
+    const figure = (name: string): number => checked.reduce((sum, { figures }) => sum + (figures[name] ?? 0), 0)
+    expect([ok, figure('accounts'), figure('appliedOperations'), figure('postings'), figure('inboxRows'), figure('parked')]).toEqual([
+      true,
+      4,
+      5,
+      5,
+      5,
+      1,
+    ])
     for (const database of ledger.databases)
       await database.withSession((session) => session.run(`UPDATE account SET balance = balance + 1 WHERE business_key = 'bob'`))
     const { code, stdout } = await ledgerctl(['--json', 'check'])
@@ -122,27 +195,44 @@ describe('ledgerctl on real servers', () => {
       await database.withSession((session) => session.run(`UPDATE account SET balance = balance - 1 WHERE business_key = 'bob'`))
   })
 
-  it('moves an offset only when it is told to mean it', async () => {
-    const refused = await ledgerctl(['offsets', 'reset', '--partition', '3', '--to', '0'])
-    expect(refused.code).toBe(2)
-    expect(refused.stderr).toContain('Say --yes')
+  it('[ADJ-8] moves an offset only when it is told to mean it, only inside of the log, and only where there is one', async () => {
+    const reset = (partition: number, to: string, ...more: readonly string[]): Promise<CliRun> =>
+      ledgerctl(['offsets', 'reset', '--partition', String(partition), '--to', to, ...more])
+    const refused = await reset(3, '0')
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('Say --yes')])
+    const outside = await reset(3, '999', '--yes')
+    expect([outside.code, outside.stderr]).toEqual([2, expect.stringContaining('is not in the log')])
+    const bounds = await ledger.admin.topicOffsets(ledger.topic)
+    const untouched = [...bounds].find(([, { high }]) => high === 0n)?.[0] ?? -1
+    const absent = await reset(untouched, '0', '--yes')
+    expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining('no position to move')])
+
+    const partition = bucketOf('acme', 'alice', ledger.bucketCount)
+    expect(await reset(partition, '0', '--yes')).toMatchObject({ code: 0, stderr: '' })
+    // The running process notices that its position is no longer the database's, and judges again what it has judged.
+    await submitAndWait(await line('alice', 'pay-7', '1'))
+    expect(await json('account', 'show', '--tenant', 'acme', 'alice')).toMatchObject([{ balanceMinor: '9007199254740994', version: '2' }])
+    expect(await json('check')).toMatchObject({ ok: true })
+  })
+
+  it('refuses shards in a wrong order, and too few of them', async () => {
+    const swapped = { ONCELEDGER_MYSQL_URLS: ledger.mysqlUrls.toReversed().join(',') }
+    const fewer = { ONCELEDGER_MYSQL_URLS: ledger.mysqlUrls.slice(0, 1).join(',') }
+    for (const args of [['check'], ['shards'], ['parked', 'list'], ['account', 'show', '--tenant', 'acme', 'alice']]) {
+      const { code, stderr } = await ledgerctl(args, '', swapped)
+      expect([code, stderr]).toEqual([2, expect.stringContaining('check the MySQL URLs and their order')])
+    }
+    for (const args of [['check'], ['shards'], ['parked', 'list']]) {
+      const { code, stderr } = await ledgerctl(args, '', fewer)
+      expect([code, stderr]).toEqual([2, expect.stringContaining('name all')])
+    }
   })
 
   it('says that a server cannot be reached', async () => {
-    const child = await new Promise<CliRun>((resolve) => {
-      execFile(
-        process.execPath,
-        ['services/ledgerctl/src/main.ts', 'shards'],
-        {
-          env: {
-            ...process.env,
-            ONCELEDGER_MYSQL_URLS: 'mysql://a:b@127.0.0.1:1/x',
-            ONCELEDGER_CONTROL_URL: '',
-            ONCELEDGER_KAFKA_BROKERS: '127.0.0.1:1',
-          },
-        },
-        (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-      )
+    const child = await ledgerctl(['shards'], '', {
+      ONCELEDGER_MYSQL_URLS: 'mysql://a:b@127.0.0.1:1/x',
+      ONCELEDGER_CONTROL_URL: '',
+      ONCELEDGER_KAFKA_BROKERS: '127.0.0.1:1',
     })
     expect(child).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('ECONNREFUSED') as string })
   })

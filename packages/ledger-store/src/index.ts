@@ -14,6 +14,7 @@ export {
 export { createDatabase, defaultControlUrl, withDatabase } from './create-database.ts'
 export { checkDurability } from './durability.ts'
 export { StoreMisconfigured, StoreUnavailable } from './errors.ts'
+export { isDatabaseFault } from './fault.ts'
 export { type FoundedLedger, foundLedger, type FoundLedgerOptions } from './found.ts'
 export { assertMigrated, loadMigrations, migrate, type Migration, type SchemaKind } from './migrate.ts'
 export { findTenantNo, type Names, openNames } from './names.ts'

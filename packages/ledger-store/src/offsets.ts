@@ -42,6 +42,7 @@ export async function loadProgress(database: ShardDatabase, topic: string): Prom
 /**
  * An operator's word that a partition goes on elsewhere, after its topic was created anew. Every message from there on is judged like any
  * other, so what had an effect before has no second one.
+ * @returns whether there was a position to move. A partition of which nothing was ever applied has none, and begins with its log.
  */
 export async function resetOffset(
   database: ShardDatabase,
@@ -49,10 +50,12 @@ export async function resetOffset(
   partition: number,
   nextOffset: bigint,
   nowUs: bigint,
-): Promise<void> {
-  await database.withSession((session) =>
+): Promise<boolean> {
+  const [, rows = []] = await database.withSession((session) =>
     session.run(`UPDATE applied_offset
       SET next_offset = ${nextOffset}, last_digest = NULL, updated_at = ${nowUs}
-      WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition}`),
+      WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition};
+      SELECT ROW_COUNT()`),
   )
+  return Number(rows[0]?.[0]) > 0
 }

@@ -18,12 +18,20 @@ export function createOutput(json: boolean, streams: Streams): Output {
         json
           ? `${toJson(value)}\n`
           : lines()
-              .map((line) => `${line}\n`)
+              .map((line) => `${printable(line)}\n`)
               .join(''),
       )
     },
-    note: (line) => void streams.stderr.write(`${line}\n`),
+    note: (line) => void streams.stderr.write(`${printable(line)}\n`),
   }
+}
+
+/** Control characters, and those that turn the direction of the text after them. */
+const UNPRINTABLE = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** Keys and refused messages hold whatever their senders put there, and must not steer the terminal of the one who looks. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** JSON has no bigint: money, offsets and versions are strings (IDN-5). Bytes are base64. */

@@ -1,71 +1,68 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { showAccount } from './commands/account.ts'
+import { CHECK_QUERY_TIMEOUT_MS, checkCommand } from './commands/check.ts'
 import { commandLine } from './commands/command.ts'
+import { showEvent } from './commands/event.ts'
 import { migrateCommand } from './commands/migrate.ts'
-import { checkCommand, listParkedCommand, resetOffsetCommand } from './commands/operate.ts'
+import { resetOffsetCommand } from './commands/offsets.ts'
+import { showOperation } from './commands/operation.ts'
+import { listParkedCommand } from './commands/parked.ts'
 import { shardsCommand } from './commands/shards.ts'
-import { showAccount, showEvent, showOperation } from './commands/show.ts'
 import { submitCommand } from './commands/submit.ts'
 import { readConfig } from './config.ts'
 import { EXIT_HELP } from './exit.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { type Ledger, type LedgerOptions, openLedger } from './ledger.ts'
+import { bucketCount, count, listLength, offset, topicName } from './option-values.ts'
 import { createOutput, type Output, type Streams } from './output.ts'
+import { createProgressBar, NO_PROGRESS, type Progress } from './progress.ts'
 
 export interface ProgramOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly streams: Streams
 }
 
-const LIMIT_MAX = 10_000
-
-function count(text: string): number {
-  const value = Number(text)
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
-  return value
-}
-
-function listLength(text: string): number {
-  const value = count(text)
-  if (value < 1 || value > LIMIT_MAX) throw new InvalidArgumentError(`must lie between 1 and ${LIMIT_MAX}`)
-  return value
-}
-
-function offset(text: string): bigint {
-  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
-  return BigInt(text)
-}
-
 /** The command tree. Each action opens what it needs, does one thing, and closes it again. */
 export function createProgram({ environment, streams }: ProgramOptions): Command {
   const program = new Command('ledgerctl')
     .description("The operator's command for Onceledger")
-    .option('--json', 'one JSON value on stdout')
     .addHelpText('after', EXIT_HELP)
     .exitOverride()
     .configureOutput({ writeOut: (text) => void streams.stdout.write(text), writeErr: (text) => void streams.stderr.write(text) })
 
-  const withLedger = async (work: (ledger: Ledger, output: Output) => Promise<void>): Promise<void> => {
-    const ledger = openLedger(readConfig(environment))
+  let json = false
+  const withLedger: WithLedger = async (work, options) => {
+    const ledger = openLedger(readConfig(environment), options)
     try {
-      await work(ledger, createOutput(program.opts<{ json?: boolean }>().json === true, streams))
+      await work(ledger, createOutput(json, streams))
     } finally {
       await ledger.close()
     }
   }
 
-  addWriting(program, withLedger, streams)
+  addWriting(program, withLedger, () => (streams.stderr.isTTY === true && !json ? createProgressBar(process.stderr) : NO_PROGRESS))
+  addCommandLine(program, streams)
   addShowing(program, withLedger)
   addOperating(program, withLedger)
+  addJson(program, () => {
+    json = true
+  })
   return program
 }
 
-type WithLedger = (work: (ledger: Ledger, output: Output) => Promise<void>) => Promise<void>
+/** Taken before a command and after it: whoever writes a script should not have to remember which. */
+function addJson(command: Command, onJson: () => void): void {
+  command.option('--json', 'one JSON value on stdout').on('option:json', onJson)
+  for (const each of command.commands) addJson(each, onJson)
+}
 
-function addWriting(program: Command, withLedger: WithLedger, streams: Streams): void {
+type WithLedger = (work: (ledger: Ledger, output: Output) => Promise<void>, options?: LedgerOptions) => Promise<void>
+
+function addWriting(program: Command, withLedger: WithLedger, createProgress: () => Progress): void {
   program
     .command('migrate')
     .description('create databases and topic, migrate, found the system; safe to repeat')
-    .option('--buckets <n>', 'partitions of the topic; fixed for ever', count, 64)
-    .option('--topic <name>', 'the topic of the commands', 'ledger.commands')
+    .option('--buckets <n>', 'partitions of the topic; fixed for ever', bucketCount, 64)
+    .option('--topic <name>', 'the topic of the commands; fixed for ever', topicName, 'ledger.commands')
     .option('--retention-ms <ms>', 'how long the topic keeps messages; 0 for ever', count, 0)
     .option('--no-topic-creation', 'leave Kafka alone')
     .action((options: { buckets: number; topic: string; retentionMs: number; topicCreation: boolean }) =>
@@ -79,6 +76,17 @@ function addWriting(program: Command, withLedger: WithLedger, streams: Streams):
       ),
     )
   program
+    .command('submit')
+    .description('send a file of commands, one CloudEvent as JSON on a line')
+    .argument('<file>', 'path, or - for standard input')
+    .option('--keep-going', 'send the good lines although others are refused', false)
+    .action((file: string, { keepGoing }: { keepGoing: boolean }) =>
+      withLedger((ledger, output) => submitCommand(ledger, output, { file, keepGoing, stdin: process.stdin, progress: createProgress() })),
+    )
+}
+
+function addCommandLine(program: Command, streams: Streams): void {
+  program
     .command('command')
     .description('print one command as a line for submit')
     .requiredOption('--type <contract>', 'contract and version, such as deposit.v1')
@@ -88,16 +96,6 @@ function addWriting(program: Command, withLedger: WithLedger, streams: Streams):
     .option('--event <id>', 'identity of the message; a fresh UUIDv7 unless given')
     .requiredOption('--data <json>', 'fields of the contract, amounts as strings')
     .action((options: Parameters<typeof commandLine>[0]) => void streams.stdout.write(`${commandLine(options, Date.now())}\n`))
-  program
-    .command('submit')
-    .description('send a file of commands, one CloudEvent as JSON on a line')
-    .argument('<file>', 'path, or - for standard input')
-    .option('--keep-going', 'send the good lines although others are refused', false)
-    .action((file: string, { keepGoing }: { keepGoing: boolean }) =>
-      withLedger((ledger, output) =>
-        submitCommand(ledger, output, { file, keepGoing, progress: streams.stderr.isTTY === true && !output.json }),
-      ),
-    )
 }
 
 function addShowing(program: Command, withLedger: WithLedger): void {
@@ -136,13 +134,13 @@ function addOperating(program: Command, withLedger: WithLedger): void {
   program
     .command('check')
     .description('hold all balances against all postings; reads whole tables')
-    .action(() => withLedger(checkCommand))
+    .action(() => withLedger(checkCommand, { queryTimeoutMs: CHECK_QUERY_TIMEOUT_MS }))
   program
     .command('parked')
     .description('messages that could not be judged')
     .command('list')
     .option('--reason <code>')
-    .option('--limit <n>', 'of each shard', listLength, 100)
+    .option('--limit <n>', 'in all, the oldest first', listLength, 100)
     .option('--shard <n>', 'one shard only', count)
     .action((options: Parameters<typeof listParkedCommand>[2]) =>
       withLedger((ledger, output) => listParkedCommand(ledger, output, options)),

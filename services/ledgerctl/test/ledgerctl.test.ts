@@ -1,6 +1,8 @@
 import { CommandLogError } from '@onceledger/command-log'
+import { CorruptData } from '@onceledger/core'
 import { StoreMisconfigured, StoreUnavailable } from '@onceledger/ledger-store'
 import { ConfigError } from '@onceledger/runtime'
+import { ShardMapError } from '@onceledger/shard-map'
 import { describe, expect, it } from 'vitest'
 import { commandLine } from '../src/commands/command.ts'
 import { readConfig } from '../src/config.ts'
@@ -25,7 +27,7 @@ describe('usage', () => {
   it('is explained with every exit code and variable', async () => {
     const { stdout, error } = await run('--help')
     expect(isAnswered(error)).toBe(true)
-    for (const part of ['migrate', 'submit', 'parked', 'ONCELEDGER_MYSQL_URLS', '4  input was refused']) expect(stdout).toContain(part)
+    for (const part of ['migrate', 'submit', 'parked', 'ONCELEDGER_MYSQL_URLS', '4   input was refused']) expect(stdout).toContain(part)
   })
 
   it.each([
@@ -34,11 +36,24 @@ describe('usage', () => {
     ['operation', 'show', 'x'],
     ['parked', 'list', '--limit', '0'],
     ['offsets', 'reset', '--partition', 'x', '--to', '1'],
+    ['migrate', '--buckets', '0'],
+    ['migrate', '--buckets', '65537'],
+    ['migrate', '--topic', 'a/b'],
   ])('is refused on stderr: %s %s %s %s', async (...args) => {
     const { stdout, stderr, error } = await run(...args)
     expect(isAnswered(error)).toBe(true)
     expect(stdout).toBe('')
     expect(stderr).toMatch(/^error: /)
+  })
+
+  it.each([
+    ['--json', 'shards'],
+    ['shards', '--json'],
+    ['account', 'show', '--json', '--tenant', 't', 'k'],
+    ['account', '--json', 'show', '--tenant', 't', 'k'],
+  ])('takes --json before a command and after it: %s %s %s', async (...args) => {
+    // Missing variables are what remains to be found wrong.
+    expect((await run(...args)).error).toBeInstanceOf(ConfigError)
   })
 
   it('names every missing variable at once', async () => {
@@ -79,7 +94,15 @@ describe('the answer to an error', () => {
     [new StoreUnavailable('1213', 'x'), EXIT.unreachable],
     [new CommandLogError('REQUEST_FAILED', 'x'), EXIT.unreachable],
     [Object.assign(new Error('x'), { code: 'ECONNREFUSED' }), EXIT.unreachable],
+    [Object.assign(new Error('x'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' }), EXIT.unreachable],
     [Object.assign(new Error('x'), { code: 'ER_BAD_DB_ERROR', errno: 1049 }), EXIT.usage],
+    [Object.assign(new Error('x'), { code: 'ER_NO_SUCH_TABLE', errno: 1146 }), EXIT.usage],
+    [Object.assign(new Error('x'), { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }), EXIT.usage],
+    [Object.assign(new Error('x'), { code: 'ENOSPC', errno: -28, syscall: 'write' }), EXIT.usage],
+    [new CommandLogError('TOPIC_UNKNOWN', 'x'), EXIT.usage],
+    [new ShardMapError('SHARD_COUNT_INVALID', 'x'), EXIT.usage],
+    [new CorruptData('VERDICT_UNKNOWN', 'x'), EXIT.finding],
+    [new TypeError('x'), EXIT.internal],
   ])('%s ends with code %i', (error, exitCode) => {
     expect(explain(error).exitCode).toBe(exitCode)
   })
@@ -102,6 +125,15 @@ describe('output', () => {
       createOutput(json, { stdout: { write: (part) => (text += part) }, stderr: { write: () => true } }).result({ a: 1 }, () => ['a is 1'])
       expect(text).toBe(json ? '{\n  "a": 1\n}\n' : 'a is 1\n')
     }
+  })
+
+  it('lets no key or refused message steer the terminal', () => {
+    let text = ''
+    const streams = { stdout: { write: (part: string) => (text += part) }, stderr: { write: (part: string) => (text += part) } }
+    const output = createOutput(false, streams)
+    output.result({}, () => ['a\u001b[2Jb\nc'])
+    output.note('d\u202ee')
+    expect(text).toBe('a\\u001b[2Jb\\u000ac\nd\\u202ee\n')
   })
 
   it('aligns tables', () => {

@@ -7,8 +7,9 @@ import { type Output, toTable } from '../output.ts'
 export async function shardsCommand(ledger: Ledger, output: Output, withPartitions: boolean): Promise<void> {
   const { topic, bucketCount } = await ledger.foundation()
   const bounds = await ledger.admin.topicOffsets(topic)
+  const databases = await ledger.shards()
   const shards = await Promise.all(
-    ledger.shards.map(async (database, shard) => {
+    databases.map(async (database, shard) => {
       const buckets = await loadOwnedBuckets(database)
       const progress = await loadProgress(database, topic)
       const applied = new Map(progress.map((each) => [each.partition, each]))

@@ -1,88 +1,148 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { createCommandProducer, type OutgoingRecord } from '@onceledger/command-log'
-import { type Command, decodeRecord, routingKey } from '@onceledger/core'
-import { SingleBar } from 'cli-progress'
+import { CommandLogError, type CommandProducer, createCommandProducer, type OutgoingRecord } from '@onceledger/command-log'
 import { CommandFailed, EXIT } from '../exit.ts'
+import { type CheckOptions, readCommands } from '../input/commands.ts'
+import { openSource, type Source, spool } from '../input/source.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Output } from '../output.ts'
+import type { Progress } from '../progress.ts'
+import { RefusedLines } from './refused-lines.ts'
 
 export interface SubmitOptions {
   /** A path, or `-` for standard input. */
   readonly file: string
   /** Send the good lines although others are refused. */
   readonly keepGoing: boolean
-  readonly progress: boolean
-}
-
-interface RefusedLine {
-  readonly line: number
-  readonly reason: string
-  readonly detail: string
+  readonly stdin: AsyncIterable<Buffer>
+  readonly progress: Progress
 }
 
 const CHUNK = 1_000
-const LINES_MAX = 5_000_000
-const REFUSED_SHOWN_MAX = 20
-const HEADERS = { 'content-type': 'application/cloudevents+json' }
 
-/** Reads all lines before it sends any: a file with a bad line is refused whole, unless it is told to keep going. */
+/**
+ * Sends a file of commands, a thousand at a time, so its length does not matter. Unless it is told to keep going, it reads the file twice: all
+ * lines are checked before the first is sent.
+ */
 export async function submitCommand(ledger: Ledger, output: Output, options: SubmitOptions): Promise<void> {
-  const { topic } = await ledger.foundation()
-  const { records, refused } = await readCommands(ledger, options.file)
-  for (const { line, reason, detail } of refused.slice(0, REFUSED_SHOWN_MAX)) output.note(`line ${line}: ${reason}: ${detail}`)
-  if (refused.length > 0 && !options.keepGoing)
-    throw new CommandFailed(EXIT.refused, `${refused.length} lines refused, nothing sent; mend them, or send the others with --keep-going`)
-
-  const producer = createCommandProducer({ brokers: ledger.config.kafkaBrokers, clientId: 'ledgerctl' })
-  const bar = options.progress ? new SingleBar({ stream: process.stderr, format: 'sending {bar} {value}/{total} {eta_formatted}' }) : null
-  bar?.start(records.length, 0)
+  const { topic, bucketCount } = await ledger.foundation()
+  await requireTopic(ledger, topic, bucketCount)
+  const check = { registry: ledger.registry, bucketCount }
+  const given = await openSource(options.file, options.stdin)
+  const opened = [given]
   try {
-    for (let sent = 0; sent < records.length; sent += CHUNK) {
-      await producer.send(topic, records.slice(sent, sent + CHUNK))
-      bar?.update(Math.min(sent + CHUNK, records.length))
-    }
+    if (!options.keepGoing && !given.repeatable) opened.push(await spool(given))
+    const source = opened.at(-1) ?? given
+    if (!options.keepGoing) await checkAll(source, check, output, options.progress)
+    await sendAll(ledger, output, source, { topic, check, ...options })
   } finally {
-    bar?.stop()
+    options.progress.end()
+    await Promise.allSettled(opened.map((each) => each.close()))
+  }
+}
+
+/** A topic of another size would put keys where nobody judges them (RTE-1). */
+async function requireTopic(ledger: Ledger, topic: string, bucketCount: number): Promise<void> {
+  const { size } = await ledger.admin.topicOffsets(topic)
+  if (size === bucketCount) return
+  throw new CommandFailed(
+    EXIT.usage,
+    `topic ${topic} has ${size} partitions, the ledger ${bucketCount} buckets; see docs/runbooks/shard.md`,
+  )
+}
+
+async function checkAll(source: Source, check: CheckOptions, output: Output, progress: Progress): Promise<void> {
+  const refused = new RefusedLines(output)
+  progress.begin('checking', source.sizeBytes)
+  let n = 0
+  for await (const line of readCommands(source.read(), check)) {
+    if (line.kind === 'refused') refused.add(line.refused)
+    if (++n % CHUNK === 0) progress.update(line.endBytes)
+  }
+  progress.end()
+  if (refused.count === 0) return
+  throw new CommandFailed(EXIT.refused, `${refused.count} lines refused, nothing sent; mend them, or send the others with --keep-going`)
+}
+
+interface Sending extends SubmitOptions {
+  readonly topic: string
+  readonly check: CheckOptions
+}
+
+async function sendAll(ledger: Ledger, output: Output, source: Source, sending: Sending): Promise<void> {
+  const { topic, progress } = sending
+  const refused = new RefusedLines(output)
+  const producer = createCommandProducer({ brokers: ledger.config.kafkaBrokers, clientId: 'ledgerctl' })
+  const sent = new Map<number, number>()
+  try {
+    progress.begin('sending', source.sizeBytes)
+    await sendChunks(producer, source, sending, { refused, sent })
+    progress.end()
+  } finally {
     await producer.close()
   }
-  output.result({ submitted: records.length, refused: refused.length, topic }, () => [
-    `${records.length} commands sent to ${topic}${refused.length > 0 ? `, ${refused.length} refused` : ''}`,
-  ])
+  await report(ledger, output, topic, sent, refused)
+  if (refused.count > 0) throw new CommandFailed(EXIT.refused, `${refused.count} lines refused; they were not sent`)
 }
 
-async function readCommands(ledger: Ledger, file: string): Promise<{ records: OutgoingRecord[]; refused: RefusedLine[] }> {
-  const input = file === '-' ? process.stdin : createReadStream(file)
-  const records: OutgoingRecord[] = []
-  const refused: RefusedLine[] = []
-  let line = 0
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      line++
-      if (text.trim() === '') continue
-      if (line > LINES_MAX) throw new CommandFailed(EXIT.refused, `more than ${LINES_MAX} lines; split the file`)
-      const command = checkLine(ledger, text)
-      if ('reason' in command) refused.push({ line, ...command })
-      else records.push({ key: routingKey(command.tenantId, command.businessKey), value: text, headers: HEADERS })
-    }
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ENOENT') throw error
-    throw new CommandFailed(EXIT.refused, `there is no file ${file}`)
+interface Tally {
+  readonly refused: RefusedLines
+  /** How many were acknowledged, by partition. */
+  readonly sent: Map<number, number>
+}
+
+async function sendChunks(producer: CommandProducer, source: Source, { topic, check, keepGoing, progress }: Sending, tally: Tally) {
+  let chunk: (OutgoingRecord & { readonly partition: number })[] = []
+  let chunkEndBytes = 0
+  const send = async (): Promise<void> => {
+    await sendChunk(producer, topic, chunk, tally.sent)
+    chunk = []
+    progress.update(chunkEndBytes)
   }
-  return { records, refused }
+  for await (const line of readCommands(source.read(), check)) {
+    chunkEndBytes = line.endBytes
+    if (line.kind === 'record') {
+      chunk.push(line.record)
+      if (chunk.length === CHUNK) await send()
+    } else if (keepGoing) {
+      tally.refused.add(line.refused)
+    } else {
+      throw new CommandFailed(
+        EXIT.refused,
+        `the file was changed while it was sent: line ${line.refused.line} is no longer a command (${line.refused.reason}); ${sumOf(tally.sent)} commands before it were sent`,
+      )
+    }
+  }
+  await send()
 }
 
-/** The same decoder that the shard uses, told that the message stands where its key belongs. */
-function checkLine(ledger: Ledger, text: string): Command | Omit<RefusedLine, 'line'> {
-  const decoded = decodeRecord(
-    {
-      position: { topic: '', partition: 0, offset: 0n },
-      key: null,
-      value: Buffer.from(text, 'utf8'),
-      headers: [['content-type', Buffer.from(HEADERS['content-type'])]],
-      timestampMs: 0n,
-    },
-    { registry: ledger.registry, bucketOf: () => 0 },
-  )
-  return decoded.kind === 'command' ? decoded.command : { reason: decoded.parked.reason, detail: decoded.parked.detail }
+async function sendChunk(
+  producer: CommandProducer,
+  topic: string,
+  chunk: readonly (OutgoingRecord & { readonly partition: number })[],
+  sent: Map<number, number>,
+): Promise<void> {
+  if (chunk.length === 0) return
+  try {
+    await producer.send(topic, chunk)
+  } catch (error) {
+    if (!(error instanceof CommandLogError)) throw error
+    throw new CommandFailed(
+      EXIT.unreachable,
+      `${error.message}; ${sumOf(sent)} commands were sent before, and perhaps some of the next ${chunk.length}. Submit the same input again: what is judged already has no second effect`,
+    )
+  }
+  for (const { partition } of chunk) sent.set(partition, (sent.get(partition) ?? 0) + 1)
+}
+
+function sumOf(sent: ReadonlyMap<number, number>): number {
+  return [...sent.values()].reduce((sum, count) => sum + count, 0)
+}
+
+async function report(ledger: Ledger, output: Output, topic: string, sent: ReadonlyMap<number, number>, refused: RefusedLines) {
+  const bounds = await ledger.admin.topicOffsets(topic)
+  const partitions = [...sent]
+    .sort(([left], [right]) => left - right)
+    .map(([partition, count]) => ({ partition, sent: count, end_offset: bounds.get(partition)?.high ?? null }))
+  const total = sumOf(sent)
+  const result = { submitted: total, refused: refused.count, refused_lines: refused.first, topic, partitions }
+  output.result(result, () => [`${total} commands sent to ${topic}${refused.count > 0 ? `, ${refused.count} lines refused` : ''}`])
 }
