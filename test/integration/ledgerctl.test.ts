@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defaultControlUrl, withDatabase } from '@onceledger/ledger-store'
+import { checkLedger, defaultControlUrl, withDatabase } from '@onceledger/ledger-store'
 import { bucketOf } from '@onceledger/shard-map'
 import {
   createTestLedger,
@@ -193,6 +193,54 @@ describe('ledgerctl on real servers', () => {
     ])
     for (const database of ledger.databases)
       await database.withSession((session) => session.run(`UPDATE account SET balance = balance - 1 WHERE business_key = 'bob'`))
+  })
+
+  const ZERO = 'the balances of a tenant and currency sum to zero'
+  const VERSIONS = "an account's versions count its postings without gaps"
+  const DAVE = `(SELECT aggregate_id FROM account WHERE business_key = 'dave')`
+  it.each([
+    {
+      what: 'a version that no posting made',
+      break: `UPDATE account SET version = version + 1 WHERE business_key = 'bob'`,
+      mend: `UPDATE account SET version = version - 1 WHERE business_key = 'bob'`,
+      expected: [VERSIONS],
+    },
+    {
+      what: 'a gap in the versions of the postings',
+      break: `UPDATE operation SET account_version = 9 WHERE account_version = 2 AND aggregate_id = ${DAVE}`,
+      mend: `UPDATE operation SET account_version = 2 WHERE account_version = 9 AND aggregate_id = ${DAVE}`,
+      expected: [VERSIONS],
+    },
+    {
+      what: 'an amount of a posting changed by hand',
+      break: `UPDATE operation SET amount = amount + 1 WHERE account_version = 2 AND aggregate_id = ${DAVE}`,
+      mend: `UPDATE operation SET amount = amount - 1 WHERE account_version = 2 AND aggregate_id = ${DAVE}`,
+      expected: ["an account's balance is the sum of its postings", "a bucket's external account is the opposite of the bucket's postings"],
+    },
+    {
+      what: 'an external account changed by hand',
+      break: `UPDATE account SET balance = balance + 1 WHERE business_key LIKE '@external/%'
+        AND bucket = (SELECT bucket FROM (SELECT bucket FROM account WHERE business_key = 'dave') AS d)`,
+      mend: `UPDATE account SET balance = balance - 1 WHERE business_key LIKE '@external/%'
+        AND bucket = (SELECT bucket FROM (SELECT bucket FROM account WHERE business_key = 'dave') AS d)`,
+      expected: [ZERO, "a bucket's external account is the opposite of the bucket's postings"],
+    },
+    {
+      what: 'postings whose account is gone',
+      break: `CREATE TABLE kept SELECT * FROM account WHERE business_key = 'dave'; DELETE FROM account WHERE business_key = 'dave'`,
+      mend: 'INSERT INTO account SELECT * FROM kept; DROP TABLE kept',
+      expected: [ZERO, 'every posting has its account'],
+    },
+  ])('[ADJ-9] finds $what', async ({ break: harm, mend, expected }) => {
+    const onAll = (sql: string) => Promise.all(ledger.databases.map((database) => database.withSession((session) => session.run(sql))))
+    const invariants = async () => {
+      const found = (await Promise.all(ledger.databases.map(checkLedger))).flatMap(({ findings }) => findings)
+      return found.map(({ invariant }) => invariant)
+    }
+    await onAll(harm)
+    expect(await invariants()).toEqual(expected)
+    await onAll(mend)
+    expect(await invariants()).toEqual([])
   })
 
   it('[ADJ-8] moves an offset only when it is told to mean it, only inside of the log, and only where there is one', async () => {
