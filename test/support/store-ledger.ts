@@ -1,10 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Command,
   type ContractRegistry,
   createCommand,
   createContractRegistry,
+  encodeCommand,
   MONEY_CONTRACTS,
   parseBusinessKey,
   parseEventId,
@@ -17,6 +18,7 @@ import {
   type Adjudicator,
   type AdjudicatorObserver,
   type Batch,
+  type BatchContext,
   type BatchItem,
   type BatchSource,
   claimBuckets,
@@ -65,6 +67,7 @@ export interface CommandSpec {
   readonly bucket?: number
   readonly eventId?: string
   readonly operationId?: string
+  readonly aggregateVersion?: bigint
   readonly data?: Readonly<Record<string, unknown>>
   readonly value?: Uint8Array
 }
@@ -82,6 +85,10 @@ interface AdjudicatorSetup {
   readonly failpoints?: StoreFailpoints
   readonly nowUs?: () => bigint
   readonly registry?: ContractRegistry
+  /** Without it nothing is kept for results. */
+  readonly publishing?: boolean
+  readonly bindings?: NonNullable<BatchContext['bindings']>
+  readonly mayPark?: NonNullable<BatchContext['mayPark']>
 }
 
 /** One shard and its control database, both new and owned by one test. */
@@ -95,6 +102,8 @@ export interface StoreLedger {
   readonly topic: string
   /** An adjudicator of its own memory; waits between attempts are cut to a hundredth. */
   adjudicator(setup?: AdjudicatorSetup): Adjudicator
+  /** What a sweep needs, and an adjudicator besides its chance and its sleep. */
+  context(setup?: AdjudicatorSetup): BatchContext
   /** A batch of these commands at the next offsets of the partition, as a consumer would have fetched it. */
   batch(specs: readonly (CommandSpec | BatchItem)[], options?: BatchOptions): Batch
   /** Rows of one statement, outside every transaction. */
@@ -120,6 +129,17 @@ export async function createStoreLedger(connectionsMax = 6): Promise<StoreLedger
   await registerContracts(database, registry, names, nowUs())
 
   const nextOffsets = new Map<number, bigint>()
+  const context = (setup: AdjudicatorSetup = {}): BatchContext => ({
+    database: setup.database ?? database,
+    names,
+    registry: setup.registry ?? registry,
+    bucketCount: BUCKET_COUNT,
+    publishing: setup.publishing ?? false,
+    ...(setup.bindings === undefined ? {} : { bindings: setup.bindings }),
+    ...(setup.mayPark === undefined ? {} : { mayPark: setup.mayPark }),
+    nowUs: setup.nowUs ?? nowUs,
+    failpoints: setup.failpoints ?? NO_FAILPOINTS,
+  })
   const rows = async (sql: string): Promise<Row[]> => (await database.withSession((session) => session.run(sql))).at(-1) ?? []
   return {
     url,
@@ -131,15 +151,12 @@ export async function createStoreLedger(connectionsMax = 6): Promise<StoreLedger
     topic,
     adjudicator: (setup = {}) =>
       createAdjudicator({
-        database: setup.database ?? database,
-        names,
-        registry: setup.registry ?? registry,
-        nowUs: setup.nowUs ?? nowUs,
-        failpoints: setup.failpoints ?? NO_FAILPOINTS,
+        ...context(setup),
         random: Math.random,
         sleep: (ms) => delay(ms / 100),
         ...(setup.observer === undefined ? {} : { observer: setup.observer }),
       }),
+    context,
     batch(specs, options = {}) {
       const partition = options.partition ?? 0
       const first = options.expectedOffset ?? nextOffsets.get(partition) ?? 0n
@@ -182,16 +199,29 @@ function toCommand(spec: CommandSpec, registry: ContractRegistry, position: Sour
   const tenant = spec.tenant ?? TENANT
   const key = spec.key ?? 'alice'
   const data = spec.data ?? { amount: '100', currency: 'CZK' }
-  const value = spec.value ?? Buffer.from(JSON.stringify({ id: randomUUID(), type, key }))
+  const eventId = spec.eventId ?? uuidv7()
+  const operationId = contract.identity === 'event' ? undefined : (spec.operationId ?? uuidv7())
+  const encoded = encodeCommand({
+    type: `${type}.v${contract.version}`,
+    tenantId: tenant,
+    businessKey: key,
+    eventId,
+    ...(operationId === undefined ? {} : { operationId }),
+    ...(spec.aggregateVersion === undefined ? {} : { aggregateVersion: spec.aggregateVersion }),
+    source: '/test',
+    data: data as Readonly<Record<string, string>>,
+  })
+  const headers = Object.entries(encoded.headers).map(([name, text]) => [name, Buffer.from(text)] as const)
+  const value = spec.value ?? Buffer.from(encoded.value)
   return createCommand({
-    record: { position, key: Buffer.from(`${tenant}/${key}`), value, headers: [], timestampMs: BigInt(Date.now()) },
+    record: { position, key: Buffer.from(encoded.key), value, headers, timestampMs: BigInt(Date.now()) },
     contract,
     tenantId: parseTenantId(tenant),
     businessKey: parseBusinessKey(key),
     bucket: spec.bucket ?? position.partition,
-    eventId: parseEventId(spec.eventId ?? uuidv7()),
-    operationId: contract.identity === 'event' ? null : parseOperationId(spec.operationId ?? uuidv7()),
-    aggregateVersion: null,
+    eventId: parseEventId(eventId),
+    operationId: operationId === undefined ? null : parseOperationId(operationId),
+    aggregateVersion: spec.aggregateVersion ?? null,
     data,
   })
 }

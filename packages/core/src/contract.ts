@@ -19,7 +19,16 @@ export type RejectionPolicy = 'final' | 'retryable'
 export type Effect =
   | { readonly kind: 'post'; readonly sign: 1n | -1n; readonly opensAccount: boolean }
   | { readonly kind: 'open' }
+  | { readonly kind: 'limit' }
   | { readonly kind: 'reverse' }
+
+/** How a contract with the order `sequence` treats a version that was not applied, and how long a command may wait for its predecessor. */
+export interface SequenceRules {
+  /** Whether a final refusal takes the version that its command claimed, or leaves it to another operation while the successors wait. */
+  readonly finalRejection: 'takes-version' | 'leaves-version'
+  /** A command that waited longer is parked: the gap is an operator's to close (ORD-3). */
+  readonly deferredAgeMaxMs: number
+}
 
 /** The rules of one operation type in one version (IDN-3). */
 export interface Contract {
@@ -34,6 +43,8 @@ export interface Contract {
   readonly consumer: string
   /** `none`: commutative. The others need `aggregateversion` (ORD-1, ORD-4). */
   readonly order: 'none' | 'sequence' | 'snapshot'
+  /** Exactly with the order `sequence`. */
+  readonly sequence?: SequenceRules
   /** Kinds of event id that are accepted. A contract judged by event takes only ids that carry their time. */
   readonly eventIdKinds: readonly IdKind[]
   /** How far an event id's own time may lie ahead of the clock. */
@@ -70,6 +81,8 @@ export function createContractRegistry(contracts: readonly Contract[]): Contract
     firstByName.set(contract.name, first)
     for (const field of FIXED_ACROSS_VERSIONS)
       if (first[field] !== contract[field]) throw new Bug(`contract ${key} changes ${field}, which no version may change`)
+    if ((first.sequence?.finalRejection ?? '') !== (contract.sequence?.finalRejection ?? ''))
+      throw new Bug(`contract ${key} changes what a final rejection does to its version`)
     if (first.eventIdKinds.join() !== contract.eventIdKinds.join()) throw new Bug(`contract ${key} changes its event id kinds`)
   }
   return { find: (name, version) => byKey.get(`${name}.v${version}`), all: () => [...byKey.values()] }
@@ -83,6 +96,13 @@ function assertConsistent(contract: Contract): void {
     throw new Bug(`contract ${contract.name} is judged by event, so every accepted id kind must carry its time`)
   if (contract.effect.kind === 'reverse' && contract.identity !== 'operation')
     throw new Bug(`contract ${contract.name} reverses and so must be judged by operation`)
+  if (contract.scope === 'tenant' && contract.identity !== 'operation')
+    throw new Bug(`contract ${contract.name} has the scope of its tenant and so must be judged by operation`)
+  if ((contract.order === 'sequence') !== (contract.sequence !== undefined))
+    throw new Bug(`contract ${contract.name} must have rules for its sequence exactly where it has one`)
+  // ORD-4: what a snapshot sets may be overwritten by a newer one; a balance or a posting may not.
+  if ((contract.order === 'snapshot') !== (contract.effect.kind === 'limit'))
+    throw new Bug(`contract ${contract.name}: a limit is a snapshot, and nothing else is`)
 }
 
 /** What is stored beside the version in the database, so that a changed contract under an old number is noticed. */

@@ -16,8 +16,8 @@ export type EffectOutcome =
     }
   | { readonly applied: false; readonly reason: RejectionReason }
 
-/** Applies the command's effect to the sheet, or changes nothing and says why. */
-export function applyEffect(sheet: Sheet, command: Command): EffectOutcome {
+/** Applies the command's effect to the sheet, or changes nothing and says why: `stale` where a newer snapshot stands. */
+export function applyEffect(sheet: Sheet, command: Command): EffectOutcome | 'stale' {
   const { effect } = command.contract
   switch (effect.kind) {
     case 'open':
@@ -26,6 +26,8 @@ export function applyEffect(sheet: Sheet, command: Command): EffectOutcome {
       return post(sheet, command, field(command, 'currency'), effect.sign * BigInt(field(command, 'amount')), effect.opensAccount)
     case 'reverse':
       return reverse(sheet, command)
+    case 'limit':
+      return setLimit(sheet, command)
   }
 }
 
@@ -70,6 +72,17 @@ function reverse(sheet: Sheet, command: Command): EffectOutcome {
     sheet.writes.reversals.push({ command, targetType, targetOperationId: field(command, 'targetOperationId') })
   }
   return outcome
+}
+
+/** ORD-4: of several limits the highest version stands. */
+function setLimit(sheet: Sheet, command: Command): EffectOutcome | 'stale' {
+  const currency = field(command, 'currency')
+  const account = sheet.account(ownerOf(command, currency))
+  if (account === undefined) return refuse('ACCOUNT_NOT_FOUND')
+  const version = command.aggregateVersion ?? 0n
+  if (version <= account.limitVersion) return 'stale'
+  sheet.setLimit(account, BigInt(field(command, 'overdraftLimit')), version)
+  return { applied: true, currency, amountMinor: 0n, accountVersion: account.version, balanceAfterMinor: account.balanceMinor }
 }
 
 function ownerOf({ aggregateId, tenantId, businessKey, bucket }: Command, currency: string): AccountOwner {

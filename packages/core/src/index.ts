@@ -1,4 +1,4 @@
-export { type Adjudication, type AdjudicationContext, adjudicate } from './adjudicate.ts'
+export { type Adjudication, type AdjudicationContext, adjudicate, type Decision } from './adjudicate.ts'
 export { type Command, type CommandInput, createCommand, digestUnderVersion } from './command.ts'
 export {
   type Contract,
@@ -8,6 +8,7 @@ export {
   type Effect,
   type RejectionPolicy,
   type RejectionReason,
+  type SequenceRules,
 } from './contract.ts'
 export { MONEY_CONTRACTS } from './contracts/money.ts'
 export { type Intent, intentDigest } from './digest.ts'
@@ -37,20 +38,36 @@ export {
   TENANT_ID_BYTES_MAX,
   type TenantId,
 } from './identity.ts'
-export { accountKey, eventKey, eventKeyOf, operationKey, operationKeyOf, operationReference } from './keys.ts'
+export {
+  accountKey,
+  bindingKey,
+  deferredKeyOf,
+  eventKey,
+  eventKeyOf,
+  operationKey,
+  operationKeyOf,
+  operationReference,
+  stepKey,
+} from './keys.ts'
 export { fitsMinorUnits, MINOR_UNITS_MAX } from './money.ts'
 export { recordDigest, type SourcePosition, type SourceRecord } from './record.ts'
+export { type Answer, type EncodedResult, encodeResult, gapsTopicOf, resultsTopicOf, usToIso } from './result.ts'
 export { type AccountOwner, externalOwnerOf } from './sheet.ts'
-export type { AccountState, LedgerState, StoredEvent, StoredOperation } from './state.ts'
+export { EMPTY_STATE } from './state.ts'
+export type { AccountState, LedgerState, StoredBinding, StoredDeferred, StoredEvent, StoredOperation } from './state.ts'
 export { dayOfMs, dayToIso, MS_PER_DAY } from './time.ts'
-export type { FirstResult, Judgement, Verdict } from './verdict.ts'
+export type { EventReason, FirstResult, Judgement, RecordedVerdict, Verdict } from './verdict.ts'
 export type {
   AccountWrite,
   AuditWrite,
   BatchWrites,
+  BindingWrite,
+  DeferralWrite,
   EventWrite,
   OperationWrite,
   ParkedWrite,
   PostingWrite,
   ReversalWrite,
+  SequenceWrite,
+  StepWrite,
 } from './writes.ts'

@@ -14,6 +14,21 @@ export function eventKey(consumer: string, eventId: string, aggregateId: Aggrega
   return `${aggregateId}${consumer}\u0000${eventId}`
 }
 
+/** A place in a business key's sequence. */
+export function stepKey(aggregateId: AggregateId, version: bigint): string {
+  return `${aggregateId}${version}`
+}
+
+/** A command that waits for its turn, as the key of its row has it. */
+export function deferredKeyOf(command: Command): string {
+  return `${command.aggregateVersion ?? ''}\u0000${eventKeyOf(command)}`
+}
+
+/** A tenant-wide identity. A tenant id holds no slash. */
+export function bindingKey(tenantId: string, type: string, operationId: string): string {
+  return `${tenantId}/${type}/${operationId}`
+}
+
 export function accountKey(aggregateId: AggregateId, currency: string): string {
   return aggregateId + currency
 }

@@ -1,7 +1,9 @@
+import type { Command } from './command.ts'
 import { CorruptData } from './errors.ts'
 import { type AggregateId, aggregateIdOf, type BusinessKey, externalKeyOf, type TenantId } from './identity.ts'
 import { accountKey } from './keys.ts'
-import type { LedgerState, StoredEvent, StoredOperation } from './state.ts'
+import { SequenceSheet } from './sequence-sheet.ts'
+import type { LedgerState, StoredBinding, StoredEvent, StoredOperation } from './state.ts'
 import type { AccountWrite, BatchWrites } from './writes.ts'
 
 /** An account as this batch has it so far. */
@@ -11,7 +13,8 @@ export interface SheetAccount {
   readonly versionBefore: bigint
   version: bigint
   balanceMinor: bigint
-  readonly overdraftLimitMinor: bigint
+  overdraftLimitMinor: bigint
+  limitVersion: bigint
   touched: boolean
 }
 
@@ -25,15 +28,27 @@ export interface AccountOwner {
 
 /** The working copy of one batch: the stored state below, what the batch itself has decided above. */
 export class Sheet {
-  readonly writes: Omit<BatchWrites, 'accounts'> = { operations: [], events: [], postings: [], reversals: [], audits: [], parked: [] }
+  readonly writes: Omit<BatchWrites, 'accounts' | 'sequences' | 'steps' | 'deferrals'> = {
+    operations: [],
+    events: [],
+    postings: [],
+    reversals: [],
+    audits: [],
+    parked: [],
+    drained: [],
+    bindings: [],
+  }
+  readonly sequence: SequenceSheet
   readonly #state: LedgerState
   readonly #operations = new Map<string, StoredOperation>()
   readonly #events = new Map<string, StoredEvent>()
   readonly #reversals = new Set<string>()
+  readonly #bindings = new Map<string, StoredBinding>()
   readonly #accounts = new Map<string, SheetAccount>()
 
   constructor(state: LedgerState) {
     this.#state = state
+    this.sequence = new SequenceSheet(state)
   }
 
   operation(key: string): StoredOperation | undefined {
@@ -60,6 +75,16 @@ export class Sheet {
     this.#reversals.add(targetKey)
   }
 
+  binding(key: string): StoredBinding | undefined {
+    return this.#bindings.get(key) ?? this.#state.bindings.get(key)
+  }
+
+  bind(key: string, command: Command): void {
+    const { contract, digest, businessKey } = command
+    this.#bindings.set(key, { contractVersion: contract.version, digest, businessKey })
+    this.writes.bindings.push({ command })
+  }
+
   /** Undefined where there is no such account yet. @throws CorruptData when the stored row of that key belongs to other names. */
   account(owner: AccountOwner): SheetAccount | undefined {
     const key = accountKey(owner.aggregateId, owner.currency)
@@ -69,14 +94,14 @@ export class Sheet {
     if (stored === undefined) return undefined
     if (this.#state.corruptAccounts.has(key))
       throw new CorruptData('ACCOUNT_CORRUPT', `the stored account ${key} names another tenant, key or currency`)
-    const { version, balanceMinor, overdraftLimitMinor } = stored
-    const account = { owner, created: false, versionBefore: version, version, balanceMinor, overdraftLimitMinor, touched: false }
+    const account = { owner, created: false, versionBefore: stored.version, ...stored, touched: false }
     this.#accounts.set(key, account)
     return account
   }
 
   openAccount(owner: AccountOwner, overdraftLimitMinor: bigint): SheetAccount {
-    const account = { owner, created: true, versionBefore: 0n, version: 0n, balanceMinor: 0n, overdraftLimitMinor, touched: true }
+    const fresh = { versionBefore: 0n, version: 0n, balanceMinor: 0n, limitVersion: 0n }
+    const account = { owner, created: true, ...fresh, overdraftLimitMinor, touched: true }
     this.#accounts.set(accountKey(owner.aggregateId, owner.currency), account)
     return account
   }
@@ -89,12 +114,19 @@ export class Sheet {
     return account.version
   }
 
+  /** Sets the overdraft limit of an account of this sheet. Its version counts postings and stays. */
+  setLimit(account: SheetAccount, overdraftLimitMinor: bigint, limitVersion: bigint): void {
+    account.overdraftLimitMinor = overdraftLimitMinor
+    account.limitVersion = limitVersion
+    account.touched = true
+  }
+
   accountWrites(): AccountWrite[] {
     const rows: AccountWrite[] = []
     for (const account of this.#accounts.values()) {
       if (!account.touched) continue
-      const { owner, created, versionBefore, version, balanceMinor, overdraftLimitMinor } = account
-      rows.push({ ...owner, created, versionBefore, version, balanceMinor, overdraftLimitMinor })
+      const { owner, created, versionBefore, version, balanceMinor, overdraftLimitMinor, limitVersion } = account
+      rows.push({ ...owner, created, versionBefore, version, balanceMinor, overdraftLimitMinor, limitVersion })
     }
     return rows
   }

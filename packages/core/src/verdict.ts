@@ -1,7 +1,13 @@
 import type { RejectionReason } from './contract.ts'
 
-/** DESIGN: the verdicts of an adjudication. STALE, DEFERRED and UNDETERMINED belong to contracts with an order and to the cold archive. */
-export type Verdict = 'APPLIED' | 'DUPLICATE' | 'CONFLICT' | 'REJECTED' | 'PARKED'
+/** `DEFERRED`: ahead of its business key, kept until its turn comes. `STALE`: behind it, without an effect (ORD-1, ORD-4). */
+export type Verdict = 'APPLIED' | 'DUPLICATE' | 'CONFLICT' | 'REJECTED' | 'PARKED' | 'DEFERRED' | 'STALE'
+
+/** Verdicts that leave an inbox row: all but those of messages that are kept elsewhere, to be judged again. */
+export type RecordedVerdict = Exclude<Verdict, 'PARKED' | 'DEFERRED'>
+
+/** Why an inbox row has its verdict. */
+export type EventReason = RejectionReason | 'OTHER_INTENT' | 'VERSION_TAKEN' | 'BEHIND_SEQUENCE' | 'BEHIND_SNAPSHOT'
 
 /** What the first commit stored and every duplicate is answered with (IDN-7). */
 export interface FirstResult {
@@ -16,7 +22,7 @@ export interface FirstResult {
   readonly committedAtUs: bigint
 }
 
-/** The answer to one command. `first` is null exactly for CONFLICT and PARKED. */
+/** The answer to one command. `first` stands exactly with APPLIED, REJECTED and DUPLICATE. */
 export interface Judgement {
   readonly verdict: Verdict
   readonly reason: string | null

@@ -3,7 +3,7 @@ import { type Batch, type BatchItem, type BatchOutcome, commandsOf, splitBatch }
 import { type BatchContext, JudgementFailed, PacketTooLarge, runBatchTransaction } from './batch-transaction.ts'
 import { StoreMisconfigured, StoreUnavailable } from './errors.ts'
 import { classifyFault, type FaultKind } from './fault.ts'
-import type { ReadMode } from './read-state.ts'
+import { mustReadFirst, type ReadMode } from './read-state.ts'
 import { RecentIdentities } from './recent-identities.ts'
 
 /** What an operator wants to count. */
@@ -48,7 +48,7 @@ export function createAdjudicator(options: AdjudicatorOptions): Adjudicator {
   let readFirstLeft = 0
 
   function chooseMode(commands: readonly Command[]): ReadMode {
-    if (recent.hasAny(commands)) return 'read-first'
+    if (mustReadFirst(commands) || recent.hasAny(commands)) return 'read-first'
     return readFirstLeft > 0 ? 'read-first' : 'insert-first'
   }
 
@@ -111,7 +111,13 @@ export function createAdjudicator(options: AdjudicatorOptions): Adjudicator {
     try {
       const second = await judge(tail)
       if (second.kind !== 'committed') return first
-      return { kind: 'committed', judgements: [...first.judgements, ...second.judgements], nextOffset: second.nextOffset }
+      return {
+        kind: 'committed',
+        judgements: [...first.judgements, ...second.judgements],
+        results: [...first.results, ...second.results],
+        nextOffset: second.nextOffset,
+        more: first.more || second.more,
+      }
     } catch (error) {
       // The finished prefix stands and is reported; the caller meets the fault again with the rest.
       if (error instanceof StoreUnavailable) return first

@@ -1,9 +1,14 @@
-import { adjudicate, Bug, type ContractRegistry, CorruptData, type Judgement, type ParkedWrite } from '@onceledger/core'
-import { type Batch, type BatchOutcome, type BatchSource, commandsOf, recordOf } from './batch.ts'
+import { adjudicate, Bug, type Command, type ContractRegistry, CorruptData, type Judgement, type ParkedWrite,
+  type StoredBinding } from '@onceledger/core'
+import { type Batch, type BatchOutcome, type BatchSource, commandsOf, type Published, recordOf } from './batch.ts'
+import { type BatchResults, resultsOf } from './batch-results.ts'
+import type { BindingDesk } from './binding-desk.ts'
+import { addDue, chooseDue } from './due.ts'
 import { StoreMisconfigured } from './errors.ts'
 import type { Names } from './names.ts'
-import { beginAndRead, type LockedState, type ReadMode, readIdentities } from './read-state.ts'
+import { beginAndRead, DUE_ROWS_MAX, type LockedState, type ReadMode, readIdentities } from './read-state.ts'
 import { PACKET_BYTES_MAX, type Session, type ShardDatabase } from './session.ts'
+import { tallyOf } from './tally.ts'
 import { type BatchStatements, batchStatements } from './write-batch.ts'
 
 /** Points at which a test may end the process; a running service passes `NO_FAILPOINTS`. */
@@ -37,28 +42,51 @@ export interface BatchContext {
   readonly database: ShardDatabase
   readonly names: Names
   readonly registry: ContractRegistry
+  /** Buckets of the system, as it was founded with. */
+  readonly bucketCount: number
+  /** Whether results are published: then those that do not stand at their message's place get a row in the outbox. */
+  readonly publishing: boolean
+  /** Without it no command of a tenant-wide contract can be judged. */
+  readonly bindings?: BindingDesk
+  /** Whether so many messages of a partition may be parked now; a batch that would park more is not committed. */
+  readonly mayPark?: (partition: number, messages: number) => boolean
   /** Microseconds since 1970, UTC. */
   readonly nowUs: () => bigint
   readonly failpoints: StoreFailpoints
 }
 
 /**
- * One attempt at one batch in one transaction (ADJ-1): lock and read, judge by the pure function, write and commit. Two round trips.
- * Either everything of the batch stands after it, offset included, or nothing does.
+ * One attempt at one batch in one transaction (ADJ-1): lock and read, judge by the pure function, write and commit. Two round trips, and two
+ * more where commands that wait may get their turn. Either everything of the batch stands after it, offset included, or nothing does.
  * @throws the driver's error where the server or the connection failed; the transaction is then rolled back or in doubt.
  */
 export async function runBatchTransaction(context: BatchContext, batch: Batch, mode: ReadMode): Promise<BatchOutcome> {
   assertFenced(batch)
-  await context.names.resolveTenants(commandsOf(batch.items).map((command) => command.tenantId))
+  const commands = commandsOf(batch.items)
+  await context.names.resolveTenants(commands.map((command) => command.tenantId))
+  // A claim has no effect, so it may stand before the transaction; what it says does not change any more (RTE-2).
+  const claimed = (await context.bindings?.claimRemote(commands)) ?? new Map<string, StoredBinding>()
   return context.database.withSession(async (session) => {
-    const state = await beginAndRead(session, batch, context.names, mode)
+    const state = await beginAndRead(session, batch, context.names, context.bindings, mode)
     const refusal = refuseUnlessOurs(batch, state)
-    if (refusal !== null) {
-      await session.run('ROLLBACK')
-      return refusal
-    }
-    return commit(context, session, batch, await judgeLocked(context, session, batch, state, mode))
+    if (refusal !== null) return rollBack(session, refusal)
+
+    const due = chooseDue(state.due, state.ledger.sequences, commands, DUE_ROWS_MAX)
+    const bindings = new Map([...state.ledger.bindings, ...claimed])
+    const ledger = await addDue(session, { ...state.ledger, bindings }, due.keys, context)
+    const judged = await judgeLocked(context, session, batch, { ...state, ledger }, mode)
+    if (judged.parked > 0 && context.mayPark?.(batch.source.partition, judged.parked) === false)
+      return rollBack(session, { kind: 'parking-storm', parked: judged.parked })
+    await sendWrites(context.failpoints, session, judged.rows, judged.offset)
+    await context.failpoints.hit('store.after-commit')
+    const { judgements, results } = judged
+    return { kind: 'committed', judgements, results, nextOffset: batch.source.nextOffset, more: due.more }
   })
+}
+
+async function rollBack(session: Session, outcome: BatchOutcome): Promise<BatchOutcome> {
+  await session.run('ROLLBACK')
+  return outcome
 }
 
 /** A row of a bucket that the batch does not name would be written past the fence of RTE-2. */
@@ -70,13 +98,14 @@ function assertFenced(batch: Batch): void {
 
 /** The fences: every bucket is ours and active (RTE-2), and the log position is the one the database expects (ADJ-8). */
 function refuseUnlessOurs(batch: Batch, state: LockedState): BatchOutcome | null {
-  for (const bucket of batch.buckets) {
+  for (const bucket of state.fencedBuckets) {
     const owned = state.buckets.find((row) => row.bucket === bucket)
     if (owned?.state !== 'ACTIVE') return { kind: 'not-owner', bucket, state: owned?.state ?? 'ABSENT' }
   }
   if (state.offset === null) return startsTheLog(batch.source) ? null : { kind: 'no-position' }
   if (continues(batch.source, state.offset.nextOffset)) return null
-  return { kind: 'position', ...state.offset }
+  const { nextOffset, lastDigest } = state.offset
+  return { kind: 'position', nextOffset, lastDigest }
 }
 
 /** Offset 0 is the beginning of any log; a log that has lost its oldest records begins later, and its reader says so. */
@@ -90,8 +119,11 @@ function continues(source: BatchSource, storedNext: bigint): boolean {
 
 interface JudgedBatch extends BatchStatements {
   readonly judgements: readonly Judgement[]
+  readonly results: readonly Published[]
   /** Commands that are to be parked: no identity row is written for them. */
   readonly unguarded: number
+  /** Messages that the batch parks, those included that never became a command. */
+  readonly parked: number
 }
 
 /**
@@ -107,7 +139,7 @@ async function judgeLocked(
 ): Promise<JudgedBatch> {
   const judged = judge(context, batch, state)
   if (mode === 'read-first' || judged.unguarded === 0) return judged
-  const known = await readIdentities(session, batch, context.names)
+  const known = await readIdentities(session, commandsOf(batch.items), context.names)
   return judge(context, batch, { ...state, ledger: { ...state.ledger, ...known } })
 }
 
@@ -119,20 +151,41 @@ function judge(context: BatchContext, batch: Batch, state: LockedState): JudgedB
     const refused = batch.items.flatMap((item) => (item.kind === 'refused' ? [item.parked] : []))
     const judgements = inOrderOfItems(batch, judged.judgements)
     const writes = { ...judged.writes, parked: [...judged.writes.parked, ...refused] }
-    const counted = notCountedYet(batch, judgements, state)
+    const { results, outbox } = publishable(context, batch, judgements, judged.decisions, state)
     const statements = batchStatements({
       writes,
       source: batch.source,
       stored: state.offset,
-      judgements: counted,
+      tally: tallyOf(notCountedYet(batch, judgements, state), judged.decisions, judged.writes),
+      outbox,
+      publishing: context.publishing,
       names: context.names,
+      homeBucketOf: (command) => homeBucketOf(context, command),
       nowUs,
     })
-    return { judgements, unguarded: judged.writes.parked.length, ...statements }
+    return { judgements, results, unguarded: judged.writes.parked.length, parked: writes.parked.length, ...statements }
   } catch (error) {
     if (error instanceof StoreMisconfigured) throw error
     throw new JudgementFailed(error)
   }
+}
+
+function publishable(
+  context: BatchContext,
+  batch: Batch,
+  judgements: readonly Judgement[],
+  decisions: Parameters<typeof resultsOf>[2],
+  { offset }: LockedState,
+): BatchResults {
+  if (!context.publishing) return { results: [], outbox: [] }
+  return resultsOf(batch.items, judgements, decisions, offset?.nextOffset ?? 0n)
+}
+
+/** Identities at home in another shard were claimed there, so none of them is claimed here. */
+function homeBucketOf({ bindings }: BatchContext, command: Command): number {
+  const place = bindings?.placeOf(command)
+  if (place?.local !== true) throw new Bug(`the identity of a ${command.contract.name} was not claimed before it was judged`)
+  return place.bucket
 }
 
 /** Messages of a redelivery that lie behind the applied offset are in its tallies already. */
@@ -144,19 +197,8 @@ function notCountedYet(batch: Batch, judgements: readonly Judgement[], { offset 
   })
 }
 
-async function commit(
-  context: BatchContext,
-  session: Session,
-  batch: Batch,
-  { judgements, rows, offset }: JudgedBatch,
-): Promise<BatchOutcome> {
-  await sendWrites(context.failpoints, session, rows, offset)
-  await context.failpoints.hit('store.after-commit')
-  return { kind: 'committed', judgements, nextOffset: batch.source.nextOffset }
-}
-
 /** All writes and the COMMIT travel in one packet: the server stops at the first statement that fails and never reaches the COMMIT. */
-async function sendWrites(
+export async function sendWrites(
   failpoints: StoreFailpoints,
   session: Session,
   rows: readonly string[],

@@ -1,4 +1,4 @@
-import { Bug, type Command, type Judgement, type ParkedWrite, recordDigest, type SourceRecord } from '@onceledger/core'
+import { type Answer, Bug, type Command, type Judgement, type ParkedWrite, recordDigest, type SourceRecord } from '@onceledger/core'
 
 /** A message of a batch: a command to judge, or one that could not become a command and is parked. */
 export type BatchItem = { readonly kind: 'command'; readonly command: Command } | { readonly kind: 'refused'; readonly parked: ParkedWrite }
@@ -14,8 +14,24 @@ export interface BatchSource {
   readonly lastDigestHex: string
   /** The caller has just read the log from its first record, because no position was stored; only then may none be stored now. */
   readonly fresh?: boolean
+  /** Results that were acknowledged by their topic and are to be remembered as such with this batch. */
+  readonly published?: PublishedResults
   /** The caller knowingly reads messages again that lie behind the applied offset: they are judged, the offset never moves back. */
   readonly redelivery?: boolean
+}
+
+/** How far a partition's results were acknowledged. */
+export interface PublishedResults {
+  /** Every result of a message before it. */
+  readonly nextOffset: bigint
+  /** Messages whose result stood in the outbox and needs to no longer. */
+  readonly outbox: readonly bigint[]
+}
+
+/** A verdict to be published. */
+export interface Published extends Answer {
+  /** It has a row in the outbox, since it does not stand at its own message's place. */
+  readonly inOutbox: boolean
 }
 
 export interface Batch {
@@ -27,8 +43,19 @@ export interface Batch {
 
 /** What became of one attempt, or of the whole batch. */
 export type BatchOutcome =
-  /** Effects, verdicts and offset stand together, up to `nextOffset`. One judgement for each item before it. */
-  | { readonly kind: 'committed'; readonly judgements: readonly Judgement[]; readonly nextOffset: bigint }
+  /**
+   * Effects, verdicts and offset stand together, up to `nextOffset`. One judgement for each item before it; the results in the order in which
+   * they are to be published. `more`: commands whose turn it is were left waiting for a sweep.
+   */
+  | {
+      readonly kind: 'committed'
+      readonly judgements: readonly Judgement[]
+      readonly results: readonly Published[]
+      readonly nextOffset: bigint
+      readonly more: boolean
+    }
+  /** The batch would park more than the limit allows; nothing was written. */
+  | { readonly kind: 'parking-storm'; readonly parked: number }
   /** The database's position is another one; nothing was written. */
   | { readonly kind: 'position'; readonly nextOffset: bigint; readonly lastDigest: Buffer | null }
   /** No position is stored, and the batch does not begin where the log does: nothing was written, or what lies before would be skipped. */

@@ -8,12 +8,10 @@ import { bytesLiteral, utf8Literal } from './sql/literal.ts'
 /**
  * Registers the contracts of this release in a shard, and refuses to go on where the shard was used with rules that this release
  * does not have: a stored row must stay comparable for ever (IDN-3, IDN-4).
- * @throws StoreMisconfigured `CONTRACT_UNKNOWN`, `CONTRACT_CHANGED`, or `CONTRACT_UNSUPPORTED` for a scope or an order that this release
- * does not judge by.
+ * @throws StoreMisconfigured `CONTRACT_UNKNOWN` or `CONTRACT_CHANGED`.
  */
 export async function registerContracts(database: ShardDatabase, registry: ContractRegistry, names: Names, nowUs: bigint): Promise<void> {
   const own = registry.all().map((contract) => {
-    requireSupported(contract)
     const definition = JSON.stringify(describeContract(contract))
     const typeNo = names.operationTypeNo(contract.name)
     return { contract, typeNo, definition, digest: createHash('sha256').update(definition).digest() }
@@ -31,20 +29,6 @@ export async function registerContracts(database: ShardDatabase, registry: Contr
     // Another release may have registered other rules under the same number meanwhile: what stands now decides.
     unregistered(own, await storedContracts(session))
   })
-}
-
-/**
- * A tenant-wide identity would have to be bound to one business key before it is applied, or two shards, and two keys of one shard, could each apply it
- * (RTE-2); an order would have to be kept. Both are refused rather than judged as if they were not asked for.
- */
-function requireSupported({ name, version, scope, order }: Contract): void {
-  const fault =
-    scope === 'tenant'
-      ? "has the scope 'tenant', which this release cannot hold to one place: use 'business-key'"
-      : order !== 'none'
-        ? `asks for the order '${order}', which this release does not keep: use 'none'`
-        : null
-  if (fault !== null) throw new StoreMisconfigured('CONTRACT_UNSUPPORTED', `contract ${name}.v${version} ${fault}`)
 }
 
 interface OwnContract {

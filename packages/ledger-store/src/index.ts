@@ -1,6 +1,14 @@
 export { type Adjudicator, type AdjudicatorObserver, type AdjudicatorOptions, createAdjudicator } from './adjudicator.ts'
-export { type Batch, type BatchItem, type BatchOutcome, type BatchSource, commandsOf } from './batch.ts'
-export { NO_FAILPOINTS, STORE_FAILPOINTS, type StoreFailpoint, type StoreFailpoints } from './batch-transaction.ts'
+export {
+  type Batch,
+  type BatchItem,
+  type BatchOutcome,
+  type BatchSource,
+  commandsOf,
+  type Published,
+  type PublishedResults,
+} from './batch.ts'
+export { type BatchContext, NO_FAILPOINTS, STORE_FAILPOINTS, type StoreFailpoint, type StoreFailpoints } from './batch-transaction.ts'
 export { registerContracts } from './contract-store.ts'
 export {
   assertShardIdentity,
@@ -21,6 +29,8 @@ export { findTenantNo, type Names, openNames } from './names.ts'
 export { loadAppliedOffset, loadProgress, type PartitionProgress, resetOffset } from './offsets.ts'
 export { openShardDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
 export type { AppliedOffset } from './sql/fence.ts'
+export { type PartitionToSweep, type SweepOutcome, sweepPartition } from './sweep.ts'
+export { NO_TALLY } from './tally.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
 export { type AccountBalance, type LedgerFigures, loadBalances, loadFigures } from './queries/figures.ts'
 export { type CheckedFigures, checkLedger, type LedgerFinding, type LedgerFindings } from './queries/check.ts'

@@ -21,12 +21,13 @@ export async function loadAppliedOffset(database: ShardDatabase, topic: string, 
 /** Every partition that this shard has worked on, with its exact count of verdicts. */
 export async function loadProgress(database: ShardDatabase, topic: string): Promise<PartitionProgress[]> {
   const [rows = []] = await database.withSession((session) =>
-    session.run(`SELECT partition_no, next_offset, applied_count, duplicate_count, conflict_count, rejected_count, parked_count
+    session.run(`SELECT partition_no, next_offset, applied_count, duplicate_count, conflict_count, rejected_count, parked_count,
+        deferred_count, stale_count
       FROM applied_offset
       WHERE topic = ${textLiteral(topic)}
       ORDER BY partition_no`),
   )
-  return rows.map(([partition, nextOffset, applied, duplicate, conflict, rejected, parked]) => ({
+  return rows.map(([partition, nextOffset, applied, duplicate, conflict, rejected, parked, deferred, stale]) => ({
     partition: Number(partition),
     nextOffset: BigInt(nextOffset as string),
     tally: {
@@ -35,6 +36,8 @@ export async function loadProgress(database: ShardDatabase, topic: string): Prom
       conflict: BigInt(conflict as string),
       rejected: BigInt(rejected as string),
       parked: BigInt(parked as string),
+      deferred: BigInt(deferred as string),
+      stale: BigInt(stale as string),
     },
   }))
 }
@@ -53,7 +56,7 @@ export async function resetOffset(
 ): Promise<boolean> {
   const [, rows = []] = await database.withSession((session) =>
     session.run(`UPDATE applied_offset
-      SET next_offset = ${nextOffset}, last_digest = NULL, updated_at = ${nowUs}
+      SET next_offset = ${nextOffset}, published_offset = ${nextOffset}, last_digest = NULL, updated_at = ${nowUs}
       WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition};
       SELECT ROW_COUNT()`),
   )

@@ -1,17 +1,21 @@
 import {
   type AccountOwner,
   accountKey,
+  type AggregateId,
   type Command,
   externalOwnerOf,
   type LedgerState,
   operationKey,
   operationKeyOf,
 } from '@onceledger/core'
-import type { Batch } from './batch.ts'
-import { commandsOf } from './batch.ts'
+import { type Batch, commandsOf } from './batch.ts'
+import type { BindingDesk } from './binding-desk.ts'
 import type { Names } from './names.ts'
-import type { Row, Session } from './session.ts'
+import { ifAny, Packet } from './packet.ts'
+import type { Session } from './session.ts'
 import { lockAccounts, parseAccounts } from './sql/account.ts'
+import { parseBindings, selectBindings } from './sql/binding.ts'
+import { type DeferredKey, type DueRange, parseKeys, parseWaiting, selectDue, selectWaiting } from './sql/deferred.ts'
 import { type AppliedOffset, lockBuckets, lockOffset, type OwnedBucket, parseBuckets, parseOffset } from './sql/fence.ts'
 import { parseEvents, selectEvents } from './sql/inbox.ts'
 import {
@@ -23,62 +27,131 @@ import {
   selectOperations,
   selectReversals,
 } from './sql/operation.ts'
+import { lockHeads, parseHeads, parseSteps, selectSteps } from './sql/sequence.ts'
 
 /** `insert-first` leaves the identities unread, to be decided by the unique keys; `read-first` reads what is known of each. */
 export type ReadMode = 'insert-first' | 'read-first'
 
 export interface LockedState {
+  /** Every bucket whose rows the batch may touch: its own, and those of tenant-wide identities at home here. */
+  readonly fencedBuckets: readonly number[]
   readonly buckets: readonly OwnedBucket[]
   readonly offset: AppliedOffset | null
   readonly ledger: LedgerState
+  /** Commands that wait, of the batch's business keys, up to some versions past the batch's own. */
+  readonly due: readonly DeferredKey[]
+}
+
+/** Commands that waited and are judged in one transaction; the rest is left to the next. */
+export const DUE_ROWS_MAX = 1_000
+/** One more is looked for than is taken, so that a longer run is noticed. */
+export const DUE_REACH = DUE_ROWS_MAX + 1
+
+/**
+ * A command whose verdict may be one that no unique key guards (it is behind, or ahead, or belongs to another key's identity) is never
+ * judged unread.
+ */
+export function mustReadFirst(commands: readonly Command[]): boolean {
+  return commands.some(({ contract }) => contract.order !== 'none' || contract.scope === 'tenant')
 }
 
 /**
  * Opens the transaction and sends, as one packet and in the fixed order of locks: buckets FOR SHARE, the partition's offset FOR UPDATE,
- * accounts FOR UPDATE in key order, then the reads.
+ * accounts and heads of sequences FOR UPDATE in key order, then the reads.
  */
-export async function beginAndRead(session: Session, batch: Batch, names: Names, mode: ReadMode): Promise<LockedState> {
+export async function beginAndRead(
+  session: Session,
+  batch: Batch,
+  names: Names,
+  bindings: BindingDesk | undefined,
+  mode: ReadMode,
+): Promise<LockedState> {
   const commands = commandsOf(batch.items)
   const owners = accountsToLock(commands)
-  const targets = reversalTargets(commands, names)
-  const operations = mode === 'read-first' ? operationsToRead(commands, targets, names) : targets
-  const events = mode === 'read-first' ? commands : []
+  const ordered = commands.filter(({ contract }) => contract.order === 'sequence')
+  const sequences = oneOfEachAggregate(ordered)
 
-  const statements = ['START TRANSACTION', lockBuckets(batch.buckets), lockOffset(batch.source.topic, batch.source.partition)]
-  const place = (sql: string, wanted: boolean): number => (wanted ? statements.push(sql) - 1 : -1)
-  const accountsAt = owners.length > 0 ? place(lockAccounts(owners), true) : -1
-  const operationsAt = operations.length > 0 ? place(selectOperations(operations, names), true) : -1
-  const reversalsAt = targets.length > 0 ? place(selectReversals(targets, names), true) : -1
-  const eventsAt = events.length > 0 ? place(selectEvents(events, names), true) : -1
+  const fencedBuckets = [...new Set([...batch.buckets, ...(bindings?.localBuckets(commands) ?? [])])]
 
-  const results = await session.run(statements.join(';'))
-  const rowsAt = (index: number): readonly Row[] => (index < 0 ? [] : (results[index] ?? []))
+  const packet = new Packet()
+  packet.add('START TRANSACTION')
+  const buckets = packet.add(lockBuckets(fencedBuckets))
+  const offset = packet.add(lockOffset(batch.source.topic, batch.source.partition))
+  const accounts = packet.add(ifAny(owners, lockAccounts))
+  const heads = packet.add(ifAny(sequences, lockHeads))
+  const due = packet.add(ifAny(dueRanges(ordered), (ranges) => selectDue(ranges, DUE_REACH)))
+  const known = addIdentities(packet, commands, names, bindings, mode)
+  await packet.send(session)
+
   return {
-    buckets: parseBuckets(rowsAt(1)),
-    offset: parseOffset(rowsAt(2)),
+    fencedBuckets,
+    buckets: parseBuckets(buckets()),
+    offset: parseOffset(offset()),
     ledger: {
-      ...parseAccounts(rowsAt(accountsAt), owners, names),
-      operations: parseOperations(rowsAt(operationsAt), operations),
-      reversals: parseReversals(rowsAt(reversalsAt), targets),
-      events: parseEvents(rowsAt(eventsAt), events, names),
+      ...parseAccounts(accounts(), owners, names),
+      sequences: parseHeads(heads(), sequences, names),
+      deferred: new Map(),
+      ...known(),
     },
+    due: parseKeys(due()),
   }
+}
+
+/** Everything that says whether a command was seen before. */
+export type Identities = Pick<LedgerState, 'operations' | 'reversals' | 'events' | 'steps' | 'deferredKeys' | 'bindings'>
+
+function addIdentities(
+  packet: Packet,
+  commands: readonly Command[],
+  names: Names,
+  bindings: BindingDesk | undefined,
+  mode: ReadMode,
+): () => Identities {
+  const targets = reversalTargets(commands, names)
+  const toRead = mode === 'read-first' ? commands : []
+  const identities = mode === 'read-first' ? operationsToRead(commands, targets, names) : targets
+  const ordered = toRead.filter(({ contract }) => contract.order === 'sequence')
+  const bound = toRead.filter((command) => command.contract.scope === 'tenant' && bindings?.placeOf(command).local === true)
+
+  const operations = packet.add(ifAny(identities, (list) => selectOperations(list, names)))
+  const reversals = packet.add(ifAny(targets, (list) => selectReversals(list, names)))
+  const events = packet.add(ifAny(toRead, (list) => selectEvents(list, names)))
+  const steps = packet.add(ifAny(ordered, selectSteps))
+  const waiting = packet.add(ifAny(ordered, (list) => selectWaiting(list, names)))
+  const claims = packet.add(ifAny(bound, (list) => selectBindings(list, names)))
+  return () => ({
+    operations: parseOperations(operations(), identities),
+    reversals: parseReversals(reversals(), targets),
+    events: parseEvents(events(), toRead, names),
+    steps: parseSteps(steps(), ordered, names),
+    deferredKeys: parseWaiting(waiting(), ordered),
+    bindings: parseBindings(claims(), bound),
+  })
 }
 
 /**
  * What is known of every identity of the batch, read after its accounts were locked: for an `insert-first` batch whose judgements would
  * write no row that a unique key could refuse.
  */
-export async function readIdentities(session: Session, batch: Batch, names: Names): Promise<Pick<LedgerState, 'operations' | 'events'>> {
-  const commands = commandsOf(batch.items)
-  const operations = operationsToRead(commands, reversalTargets(commands, names), names)
-  const statements =
-    operations.length > 0 ? [selectOperations(operations, names), selectEvents(commands, names)] : [selectEvents(commands, names)]
-  const results = await session.run(statements.join(';'))
-  return {
-    operations: parseOperations(operations.length > 0 ? (results[0] ?? []) : [], operations),
-    events: parseEvents(results.at(-1) ?? [], commands, names),
-  }
+export async function readIdentities(session: Session, commands: readonly Command[], names: Names): Promise<Identities> {
+  const packet = new Packet()
+  const known = addIdentities(packet, commands, names, undefined, 'read-first')
+  await packet.send(session)
+  return known()
+}
+
+/** The same, and the accounts, locked: for commands that came into the transaction after it began. */
+export async function lockAndReadMore(
+  session: Session,
+  commands: readonly Command[],
+  names: Names,
+): Promise<Identities & Pick<LedgerState, 'accounts' | 'corruptAccounts'>> {
+  const owners = accountsToLock(commands)
+  const packet = new Packet()
+  const accounts = packet.add(ifAny(owners, lockAccounts))
+  const known = addIdentities(packet, commands, names, undefined, 'read-first')
+  await packet.send(session)
+  return { ...known(), ...parseAccounts(accounts(), owners, names) }
 }
 
 /** Every account that the batch may touch, with its counter account, in key order. */
@@ -92,6 +165,23 @@ function accountsToLock(commands: readonly Command[]): AccountOwner[] {
     owners.set(accountKey(external.aggregateId, currency), external)
   }
   return [...owners.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, owner]) => owner)
+}
+
+/** One command for each business key, in the order of the keys. */
+export function oneOfEachAggregate(commands: readonly Command[]): Command[] {
+  const first = new Map<AggregateId, Command>()
+  for (const command of commands) if (!first.has(command.aggregateId)) first.set(command.aggregateId, command)
+  return [...first.values()].sort((left, right) => (left.aggregateId < right.aggregateId ? -1 : 1))
+}
+
+/** A run of successors can reach this far past the batch's own versions. */
+function dueRanges(ordered: readonly Command[]): DueRange[] {
+  const highest = new Map<AggregateId, bigint>()
+  for (const { aggregateId, aggregateVersion } of ordered) {
+    const version = aggregateVersion ?? 0n
+    if (version > (highest.get(aggregateId) ?? 0n)) highest.set(aggregateId, version)
+  }
+  return [...highest].map(([aggregateId, version]) => ({ aggregateId, upTo: version + BigInt(DUE_REACH) }))
 }
 
 function operationsToRead(commands: readonly Command[], targets: readonly OperationIdentity[], names: Names): OperationIdentity[] {

@@ -28,6 +28,8 @@ function rigOf(errors: readonly (Error | null)[], onWrite: (sql: string) => void
     names: fakeNames(),
     registry,
     nowUs: () => NOW_US,
+    bucketCount: 4,
+    publishing: false,
     failpoints: NO_FAILPOINTS,
     random: () => 1,
     sleep: async (ms) => void sleepsMs.push(ms),

@@ -1,4 +1,4 @@
-import { CorruptData, MONEY_CONTRACTS, type RejectionReason } from '@onceledger/core'
+import { CorruptData, MONEY_CONTRACTS, type EventReason } from '@onceledger/core'
 import { describe, expect, it } from 'vitest'
 import { reasonCode, reasonFromCode, type StoredVerdict, verdictCode, verdictFromCode } from '../src/codes.ts'
 
@@ -7,9 +7,10 @@ const VERDICTS: readonly (readonly [StoredVerdict, number])[] = [
   ['REJECTED', 2],
   ['DUPLICATE', 3],
   ['CONFLICT', 4],
+  ['STALE', 5],
 ]
 /** As stored rows carry them for ever: this table may grow, never change. */
-const REASONS: readonly (readonly [RejectionReason | null, number])[] = [
+const REASONS: readonly (readonly [EventReason | null, number])[] = [
   [null, 0],
   ['ACCOUNT_NOT_FOUND', 1],
   ['ACCOUNT_EXISTS', 2],
@@ -18,6 +19,10 @@ const REASONS: readonly (readonly [RejectionReason | null, number])[] = [
   ['TARGET_NOT_FOUND', 5],
   ['TARGET_NOT_REVERSIBLE', 6],
   ['ALREADY_REVERSED', 7],
+  ['OTHER_INTENT', 64],
+  ['VERSION_TAKEN', 65],
+  ['BEHIND_SEQUENCE', 66],
+  ['BEHIND_SNAPSHOT', 67],
 ]
 
 describe('stored codes', () => {
@@ -33,11 +38,11 @@ describe('stored codes', () => {
 
   it('[ADJ-5] every reason that a contract names has a code', () => {
     const named = new Set(MONEY_CONTRACTS.flatMap((contract) => Object.keys(contract.rejections)))
-    expect(new Set(REASONS.flatMap(([reason]) => reason ?? []))).toEqual(named)
+    expect(new Set(REASONS.flatMap(([reason, code]) => (reason === null || code >= 64 ? [] : [reason])))).toEqual(named)
   })
 
   it('an unknown code is corrupt data, never a guess', () => {
-    for (const code of [0, 5, 255]) expect(() => verdictFromCode(code)).toThrow(CorruptData)
+    for (const code of [0, 6, 255]) expect(() => verdictFromCode(code)).toThrow(CorruptData)
     for (const code of [8, 255]) expect(() => reasonFromCode(code)).toThrow(CorruptData)
   })
 })

@@ -67,6 +67,8 @@ function toHandleOutcome(outcome: BatchOutcome): HandleOutcome {
         retryAfterMs: RETRY_NO_POSITION_MS,
         reason: 'the database has lost its position in this partition; it will be asked again',
       }
+    case 'parking-storm':
+      return { kind: 'pause', retryAfterMs: RETRY_NOT_OWNER_MS, reason: `the next batch would park ${outcome.parked} messages` }
     case 'not-owner':
       return {
         kind: 'pause',

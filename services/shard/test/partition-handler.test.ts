@@ -48,7 +48,7 @@ describe('the partition handler', () => {
     const given: Batch[] = []
     const outcome = await handlerFor((each) => {
       given.push(each)
-      return Promise.resolve({ kind: 'committed', judgements: [], nextOffset: 8n })
+      return Promise.resolve({ kind: 'committed', judgements: [], results: [], more: false, nextOffset: 8n })
     })(batch)
     expect(outcome).toEqual({ kind: 'done', nextOffset: 8n })
     expect(given[0]?.items.map(({ kind }) => kind)).toEqual(['command', 'refused'])

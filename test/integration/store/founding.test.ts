@@ -107,8 +107,6 @@ describe('contracts', () => {
       registryWith((contract) => (contract.name === 'deposit' && contract.version === 2 ? null : contract)),
       'CONTRACT_UNKNOWN',
     ],
-    ['written for a whole tenant (RTE-2)', registryWith((contract) => ({ ...contract, scope: 'tenant' })), 'CONTRACT_UNSUPPORTED'],
-    ['written for an order', registryWith((contract) => ({ ...contract, order: 'sequence' })), 'CONTRACT_UNSUPPORTED'],
   ])('[IDN-3] [IDN-4] a contract that was %s is refused, and nothing is overwritten', async (_case, registry, code) => {
     const before = await ledger.rows('SELECT * FROM contract')
     await expect(registerContracts(ledger.database, registry, ledger.names, nowUs())).rejects.toMatchObject({

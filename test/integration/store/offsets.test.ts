@@ -99,7 +99,7 @@ describe('the position of a partition', () => {
     for (let i = 0; i < 3; i++) await adjudicator.judge(ledger.batch(specs))
     const [progress] = await loadProgress(ledger.database, ledger.topic)
     expect(progress?.nextOffset).toBe(18n)
-    expect(progress?.tally).toEqual({ applied: 4n, duplicate: 5n, conflict: 3n, rejected: 3n, parked: 3n })
+    expect(progress?.tally).toEqual({ applied: 4n, duplicate: 5n, conflict: 3n, rejected: 3n, parked: 3n, deferred: 0n, stale: 0n })
     expect(await ledgerViolations(ledger)).toEqual([])
   })
 
@@ -111,7 +111,7 @@ describe('the position of a partition', () => {
       buckets: [0],
       source: { topic: ledger.topic, partition: 0, expectedOffset: 1n, nextOffset: 4n, lastDigestHex: 'ab'.repeat(32) },
     }
-    expect(await adjudicator.judge(empty)).toEqual({ kind: 'committed', judgements: [], nextOffset: 4n })
+    expect(await adjudicator.judge(empty)).toEqual({ kind: 'committed', judgements: [], results: [], nextOffset: 4n, more: false })
     expect(await loadAppliedOffset(ledger.database, ledger.topic, 0)).toEqual({
       nextOffset: 4n,
       lastDigest: Buffer.from('ab'.repeat(32), 'hex'),

@@ -1,36 +1,8 @@
 import { z } from 'zod'
-import type { Contract, RejectionPolicy, RejectionReason } from '../contract.ts'
-import type { IdKind } from '../identity.ts'
-import { MS_PER_DAY } from '../time.ts'
+import type { Contract } from '../contract.ts'
 import { amountField, currencyField, limitField, referenceField } from './fields.ts'
-
-const ANY_ID: readonly IdKind[] = ['uuidv7', 'ulid', 'uuid', 'opaque']
-const TIMED_ID: readonly IdKind[] = ['uuidv7', 'ulid']
-
-/** Absence may end (an account is opened, a target arrives), so it is retryable; what the ledger decided for good is final. */
-const REJECTIONS: Readonly<Record<RejectionReason, RejectionPolicy>> = {
-  ACCOUNT_NOT_FOUND: 'retryable',
-  ACCOUNT_EXISTS: 'final',
-  INSUFFICIENT_FUNDS: 'final',
-  BALANCE_OVERFLOW: 'retryable',
-  TARGET_NOT_FOUND: 'retryable',
-  TARGET_NOT_REVERSIBLE: 'final',
-  ALREADY_REVERSED: 'final',
-}
-
-const JUDGED_BY_OPERATION = {
-  issuer: 'client',
-  identity: 'operation',
-  scope: 'business-key',
-  consumer: 'ledger',
-  order: 'none',
-  eventIdKinds: ANY_ID,
-  clockSkewMs: MS_PER_DAY,
-  resultRetention: 'permanent',
-  onDuplicate: 'first-result',
-  onConflict: 'audit-and-refuse',
-  rejections: REJECTIONS,
-} as const
+import { entryV1, limitV1 } from './ordered.ts'
+import { JUDGED_BY_OPERATION, REJECTIONS, TIMED_ID } from './rules.ts'
 
 /** Opens the account when it is the first to name it. */
 const depositV1: Contract = {
@@ -61,6 +33,13 @@ const collectV1: Contract = {
   ...withdrawV1,
   name: 'collect',
   rejections: { ...REJECTIONS, INSUFFICIENT_FUNDS: 'retryable' },
+}
+
+/** A withdrawal whose operation id is unique in the whole tenant, as a payment number is: under another account it is a conflict (RTE-2). */
+const payV1: Contract = {
+  ...withdrawV1,
+  name: 'pay',
+  scope: 'tenant',
 }
 
 /** The credit of the specification's SQL: judged by event, so only ids that carry their time are taken. */
@@ -100,4 +79,15 @@ const reverseV1: Contract = {
 }
 
 /** The contracts that this release ships. */
-export const MONEY_CONTRACTS: readonly Contract[] = [depositV1, depositV2, withdrawV1, collectV1, creditV1, openV1, reverseV1]
+export const MONEY_CONTRACTS: readonly Contract[] = [
+  depositV1,
+  depositV2,
+  withdrawV1,
+  collectV1,
+  payV1,
+  creditV1,
+  openV1,
+  reverseV1,
+  entryV1,
+  limitV1,
+]

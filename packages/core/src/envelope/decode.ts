@@ -43,7 +43,7 @@ function decodeCommand(record: SourceRecord, options: DecodeOptions): Command {
     bucket,
     eventId: parseEventId(attributes.id),
     operationId: checkOperationId(contract, attributes.operationid),
-    aggregateVersion: checkAggregateVersion(attributes.aggregateversion),
+    aggregateVersion: checkAggregateVersion(contract, attributes.aggregateversion),
     data: checkData(event.data),
   })
 }
@@ -94,8 +94,11 @@ function checkOperationId(contract: Contract, text: string | undefined): Operati
   return parseOperationId(text)
 }
 
-function checkAggregateVersion(given: number | string | undefined): bigint | null {
-  if (given === undefined) return null
+function checkAggregateVersion(contract: Contract, given: number | string | undefined): bigint | null {
+  if (given === undefined) {
+    if (contract.order === 'none') return null
+    throw new InvalidCommand('AGGREGATE_VERSION_MISSING', `${contract.name} needs the aggregateversion that it produces`)
+  }
   const version = BigInt(given)
   if (version < 2n ** 63n) return version
   throw new InvalidCommand('ENVELOPE_INVALID', 'attribute aggregateversion: larger than a 64-bit integer')

@@ -55,3 +55,6 @@ ALTER TABLE applied_offset
 
 -- The version of the snapshot that set an account's limit.
 ALTER TABLE account ADD COLUMN limit_version BIGINT NOT NULL DEFAULT 0;
+
+-- An operation that took another's version has no digest to compare with.
+ALTER TABLE conflict_audit MODIFY COLUMN first_contract_version SMALLINT UNSIGNED NULL;

@@ -3,17 +3,17 @@
 ALTER TABLE applied_offset ADD COLUMN published_offset BIGINT NOT NULL DEFAULT 0;
 UPDATE applied_offset SET published_offset = next_offset;
 
--- Results that do not stand at their own message's place in the log: those of commands that waited. They follow, or with phase 0
--- precede, the result of the message at cause_offset.
+-- Results that do not stand at their own message's place in the log: those of commands that waited. They follow the result of the message
+-- at cause_offset, or with phase 0 precede it. A row goes once its result was acknowledged.
 CREATE TABLE outbox (
   topic         VARBINARY(249) NOT NULL,
   partition_no  INT UNSIGNED NOT NULL,
+  source_offset BIGINT NOT NULL,
   cause_offset  BIGINT NOT NULL,
   phase         TINYINT UNSIGNED NOT NULL,
   seq           INT UNSIGNED NOT NULL,
-  source_offset BIGINT NOT NULL,
   result_key    MEDIUMBLOB NULL,
   result        MEDIUMBLOB NOT NULL,
-  PRIMARY KEY (topic, partition_no, cause_offset, phase, seq),
-  KEY source (topic, partition_no, source_offset)
+  PRIMARY KEY (topic, partition_no, source_offset),
+  KEY place (topic, partition_no, cause_offset, phase, seq)
 ) ENGINE = InnoDB;

@@ -1,5 +1,5 @@
 import { type AggregateId, aggregateIdOf, type FirstResult, idFromBytes, idToHex } from '@onceledger/core'
-import { reasonFromCode, verdictFromCode } from '../codes.ts'
+import { reasonFromCode, rejectionFromCode, verdictFromCode } from '../codes.ts'
 import type { Row, ShardDatabase } from '../session.ts'
 import { hexLiteral } from '../sql/literal.ts'
 
@@ -49,7 +49,7 @@ function toOperation(row: Row): OperationView {
     bucket: Number(row[4]),
     result: {
       verdict: verdictFromCode(Number(row[5])) === 'APPLIED' ? 'APPLIED' : 'REJECTED',
-      reason: reasonFromCode(Number(row[6])),
+      reason: rejectionFromCode(Number(row[6])),
       currency: row[7] === null ? null : (row[7] as Buffer).toString('latin1'),
       amountMinor: BigInt(row[8] as string),
       accountVersion: BigInt(row[9] as string),

@@ -9,7 +9,7 @@ import { currencyLiteral, hexLiteral, textLiteral } from './literal.ts'
  */
 export function lockAccounts(owners: readonly AccountOwner[]): string {
   const values = owners.map((owner) => `ROW(${hexLiteral(owner.aggregateId)},${currencyLiteral(owner.currency)})`)
-  return `SELECT a.aggregate_id, a.currency, a.tenant_no, a.business_key, a.version, a.balance, a.overdraft_limit
+  return `SELECT a.aggregate_id, a.currency, a.tenant_no, a.business_key, a.version, a.balance, a.overdraft_limit, a.limit_version
     FROM (VALUES ${values.join(',')}) AS wanted (aggregate_id, currency)
     STRAIGHT_JOIN account AS a FORCE INDEX (PRIMARY)
       ON a.aggregate_id = wanted.aggregate_id AND a.currency = wanted.currency
@@ -26,7 +26,7 @@ export function parseAccounts(rows: readonly Row[], owners: readonly AccountOwne
   const ownerByKey = new Map(owners.map((owner) => [accountKey(owner.aggregateId, owner.currency), owner]))
   const accounts = new Map<string, AccountState>()
   const corruptAccounts = new Set<string>()
-  for (const [aggregateId, currency, tenantNo, businessKey, version, balance, overdraftLimit] of rows) {
+  for (const [aggregateId, currency, tenantNo, businessKey, version, balance, overdraftLimit, limitVersion] of rows) {
     const key = accountKey((aggregateId as Buffer).toString('hex') as AggregateId, (currency as Buffer).toString('latin1'))
     const owner = ownerByKey.get(key)
     const matches =
@@ -38,6 +38,7 @@ export function parseAccounts(rows: readonly Row[], owners: readonly AccountOwne
       version: BigInt(version as string),
       balanceMinor: BigInt(balance as string),
       overdraftLimitMinor: BigInt(overdraftLimit as string),
+      limitVersion: BigInt(limitVersion as string),
     })
   }
   return { accounts, corruptAccounts }
@@ -47,19 +48,22 @@ export function insertAccounts(rows: readonly AccountWrite[], names: Names): str
   const values = rows.map(
     (row) =>
       `(${hexLiteral(row.aggregateId)},${currencyLiteral(row.currency)},${names.tenantNo(row.tenantId)},${textLiteral(row.businessKey)},` +
-      `${row.bucket},${row.version},${row.balanceMinor},${row.overdraftLimitMinor})`,
+      `${row.bucket},${row.version},${row.balanceMinor},${row.overdraftLimitMinor},${row.limitVersion})`,
   )
-  return `INSERT INTO account (aggregate_id, currency, tenant_no, business_key, bucket, version, balance, overdraft_limit)
+  return `INSERT INTO account (aggregate_id, currency, tenant_no, business_key, bucket, version, balance, overdraft_limit, limit_version)
     VALUES ${values.join(',')}`
 }
 
 /** The version before is compared too; the caller guards the count of rows. */
 export function updateAccounts(rows: readonly AccountWrite[]): string {
   const values = rows.map(
-    (row) => `ROW(${hexLiteral(row.aggregateId)},${currencyLiteral(row.currency)},${row.versionBefore},${row.version},${row.balanceMinor})`,
+    (row) =>
+      `ROW(${hexLiteral(row.aggregateId)},${currencyLiteral(row.currency)},${row.versionBefore},${row.version},${row.balanceMinor},` +
+      `${row.overdraftLimitMinor},${row.limitVersion})`,
   )
-  return `UPDATE (VALUES ${values.join(',')}) AS next (aggregate_id, currency, version_before, version, balance)
+  return `UPDATE (VALUES ${values.join(',')}) AS next (aggregate_id, currency, version_before, version, balance, overdraft_limit, limit_version)
     STRAIGHT_JOIN account AS a FORCE INDEX (PRIMARY)
       ON a.aggregate_id = next.aggregate_id AND a.currency = next.currency AND a.version = next.version_before
-    SET a.version = next.version, a.balance = next.balance`
+    SET a.version = next.version, a.balance = next.balance,
+      a.overdraft_limit = next.overdraft_limit, a.limit_version = next.limit_version`
 }

@@ -44,6 +44,8 @@ export interface VerdictTally {
   readonly conflict: number
   readonly rejected: number
   readonly parked: number
+  readonly deferred: number
+  readonly stale: number
 }
 
 export interface OffsetAdvance {
@@ -52,29 +54,53 @@ export interface OffsetAdvance {
   readonly nextOffset: bigint
   readonly lastDigestHex: string
   readonly tally: VerdictTally
+  /** Results of all messages before it were acknowledged; null where this is not known. */
+  readonly publishedOffset: bigint | null
   readonly nowUs: bigint
 }
 
 export function insertOffset(advance: OffsetAdvance): string {
-  const { applied, duplicate, conflict, rejected, parked } = advance.tally
-  return `INSERT INTO applied_offset
-    (topic, partition_no, next_offset, last_digest, applied_count, duplicate_count, conflict_count, rejected_count, parked_count, updated_at)
+  const { applied, duplicate, conflict, rejected, parked, deferred, stale } = advance.tally
+  return `INSERT INTO applied_offset (topic, partition_no, next_offset, last_digest,
+      applied_count, duplicate_count, conflict_count, rejected_count, parked_count, deferred_count, stale_count,
+      published_offset, updated_at)
     VALUES (${textLiteral(advance.topic)}, ${advance.partition}, ${advance.nextOffset}, x'${advance.lastDigestHex}',
-      ${applied}, ${duplicate}, ${conflict}, ${rejected}, ${parked}, ${advance.nowUs})`
+      ${applied}, ${duplicate}, ${conflict}, ${rejected}, ${parked}, ${deferred}, ${stale},
+      ${advance.publishedOffset ?? 0n}, ${advance.nowUs})`
 }
 
 export function updateOffset(advance: OffsetAdvance): string {
-  const { applied, duplicate, conflict, rejected, parked } = advance.tally
   return `UPDATE applied_offset
     SET next_offset = ${advance.nextOffset},
       last_digest = x'${advance.lastDigestHex}',
-      applied_count = applied_count + ${applied},
+      ${addTally(advance.tally)},
+      published_offset = GREATEST(published_offset, ${advance.publishedOffset ?? 0n}),
+      updated_at = ${advance.nowUs}
+    WHERE topic = ${textLiteral(advance.topic)} AND partition_no = ${advance.partition}`
+}
+
+function addTally({ applied, duplicate, conflict, rejected, parked, deferred, stale }: VerdictTally): string {
+  return `applied_count = applied_count + ${applied},
       duplicate_count = duplicate_count + ${duplicate},
       conflict_count = conflict_count + ${conflict},
       rejected_count = rejected_count + ${rejected},
       parked_count = parked_count + ${parked},
-      updated_at = ${advance.nowUs}
-    WHERE topic = ${textLiteral(advance.topic)} AND partition_no = ${advance.partition}`
+      deferred_count = deferred_count + (${deferred}),
+      stale_count = stale_count + ${stale}`
+}
+
+/** Results of all messages before it were acknowledged. */
+export function updatePublished(topic: string, partition: number, nextOffset: bigint): string {
+  return `UPDATE applied_offset
+    SET published_offset = GREATEST(published_offset, ${nextOffset})
+    WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition}`
+}
+
+/** Messages that waited have their verdict: the counts change, the position stays. */
+export function updateTally(topic: string, partition: number, tally: VerdictTally): string {
+  return `UPDATE applied_offset
+    SET ${addTally(tally)}
+    WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition}`
 }
 
 /** Fails the packet (error 1242) before its COMMIT when the statement before it did not touch exactly these many rows. */

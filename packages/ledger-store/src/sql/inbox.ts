@@ -7,7 +7,7 @@ import {
   type PostingWrite,
   type StoredEvent,
 } from '@onceledger/core'
-import { reasonCode, reasonFromCode, verdictCode, verdictFromCode } from '../codes.ts'
+import { reasonCode, rejectionFromCode, verdictCode, verdictFromCode } from '../codes.ts'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { currencyLiteral, hexLiteral } from './literal.ts'
@@ -45,12 +45,13 @@ export function parseEvents(rows: readonly Row[], commands: readonly Command[], 
   return events
 }
 
-/** Null where the contract is judged by operation: the operation row has the result. */
+/** Null where the contract is judged by operation, whose row has the result, and where the event was refused for its place in a sequence. */
 function parseEventResult(row: Row): StoredEvent['result'] {
-  if (row[6] === null) return null
+  const verdict = verdictFromCode(Number(row[2]))
+  if (row[6] === null || (verdict !== 'APPLIED' && verdict !== 'REJECTED')) return null
   return {
-    verdict: verdictFromCode(Number(row[2])) === 'APPLIED' ? 'APPLIED' : 'REJECTED',
-    reason: reasonFromCode(Number(row[3])),
+    verdict,
+    reason: rejectionFromCode(Number(row[3])),
     currency: row[7] === null ? null : (row[7] as Buffer).toString('latin1'),
     amountMinor: BigInt((row[8] as string | null) ?? 0),
     accountVersion: BigInt((row[9] as string | null) ?? 0),
@@ -60,7 +61,7 @@ function parseEventResult(row: Row): StoredEvent['result'] {
 }
 
 export function insertEvents(rows: readonly EventWrite[], names: Names, processedAtUs: bigint): string {
-  const values = rows.map(({ command, eventDay, verdict, result }) => {
+  const values = rows.map(({ command, eventDay, verdict, reason, result }) => {
     const operationId = command.operationIdHex === null ? 'NULL' : hexLiteral(command.operationIdHex)
     const digest = command.contract.identity === 'event' ? hexLiteral(command.digest) : 'NULL'
     const first =
@@ -68,7 +69,7 @@ export function insertEvents(rows: readonly EventWrite[], names: Names, processe
         ? 'NULL,NULL,NULL,NULL'
         : `${currencyLiteral(result.currency)},${result.amountMinor},${result.accountVersion},${result.balanceAfterMinor}`
     return (
-      `(${keyLiterals(command, names)},${eventDay},${command.contract.version},${verdictCode(verdict)},${reasonCode(result?.reason ?? null)},` +
+      `(${keyLiterals(command, names)},${eventDay},${command.contract.version},${verdictCode(verdict)},${reasonCode(reason)},` +
       `${command.bucket},${names.operationTypeNo(command.contract.name)},${operationId},${digest},${first},` +
       `${command.record.position.offset},${processedAtUs})`
     )

@@ -7,7 +7,7 @@ import {
   type StoredOperation,
   type AggregateId,
 } from '@onceledger/core'
-import { reasonCode, reasonFromCode, verdictCode, verdictFromCode } from '../codes.ts'
+import { reasonCode, rejectionFromCode, verdictCode, verdictFromCode } from '../codes.ts'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { currencyLiteral, hexLiteral, idLiteral } from './literal.ts'
@@ -49,7 +49,7 @@ export function parseOperations(rows: readonly Row[], identities: readonly Opera
       digest: (row[2] as Buffer).toString('hex'),
       result: {
         verdict: verdictFromCode(Number(row[3])) === 'APPLIED' ? 'APPLIED' : 'REJECTED',
-        reason: reasonFromCode(Number(row[4])),
+        reason: rejectionFromCode(Number(row[4])),
         currency: row[5] === null ? null : (row[5] as Buffer).toString('latin1'),
         amountMinor: BigInt(row[6] as string),
         accountVersion: BigInt(row[7] as string),

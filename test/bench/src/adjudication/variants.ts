@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { adjudicate, type BatchWrites, type Command, type LedgerState } from '@onceledger/core'
-import { type Batch, batchStatements, createAdjudicator, NO_FAILPOINTS } from '@onceledger/ledger-store'
+import { type AccountState, adjudicate, type BatchWrites, type Command, EMPTY_STATE, type LedgerState } from '@onceledger/core'
+import { type Batch, batchStatements, createAdjudicator, NO_FAILPOINTS, NO_TALLY } from '@onceledger/ledger-store'
 import { type BenchLedger, nowUs } from './ledger.ts'
-import type { Lanes } from './workload.ts'
+import { BENCH_BUCKETS, type Lanes } from './workload.ts'
 
 /** (c) The adjudicator as the shard service uses it, one lane a connection. */
 export async function runAdjudicator(ledger: BenchLedger, lanes: Lanes): Promise<void> {
@@ -11,6 +11,8 @@ export async function runAdjudicator(ledger: BenchLedger, lanes: Lanes): Promise
     database,
     names,
     registry,
+    bucketCount: BENCH_BUCKETS,
+    publishing: false,
     nowUs,
     failpoints: NO_FAILPOINTS,
     random: Math.random,
@@ -34,14 +36,14 @@ export interface PreparedBatch {
 
 /** Judges all lanes in memory, so that the raw ceiling writes the very rows that the adjudicator would. */
 export function prepareRaw(ledger: BenchLedger, lanes: Lanes): readonly (readonly PreparedBatch[])[] {
-  const accounts = new Map<string, { balanceMinor: bigint; version: bigint; overdraftLimitMinor: bigint }>()
-  const state: LedgerState = { operations: new Map(), events: new Map(), reversals: new Set(), corruptAccounts: new Set(), accounts }
+  const accounts = new Map<string, AccountState>()
+  const state: LedgerState = { ...EMPTY_STATE, accounts }
   return lanes.map((batches) =>
     batches.map((batch) => {
       const commands = batch.items.flatMap((item): Command[] => (item.kind === 'command' ? [item.command] : []))
       const { writes } = adjudicate(state, commands, { nowUs: nowUs(), registry: ledger.registry })
-      for (const { aggregateId, currency, balanceMinor, version, overdraftLimitMinor } of writes.accounts)
-        accounts.set(aggregateId + currency, { balanceMinor, version, overdraftLimitMinor })
+      for (const { aggregateId, currency, balanceMinor, version, overdraftLimitMinor, limitVersion } of writes.accounts)
+        accounts.set(aggregateId + currency, { balanceMinor, version, overdraftLimitMinor, limitVersion })
       return { batch, writes }
     }),
   )
@@ -56,13 +58,15 @@ export async function runRaw(ledger: BenchLedger, prepared: readonly (readonly P
         for (const { batch, writes } of batches) {
           const { partition } = batch.source
           const stored = begun.has(partition) ? { nextOffset: batch.source.expectedOffset, lastDigest: null } : null
-          const judgements = batch.items.map(() => ({ verdict: 'APPLIED', reason: null, first: null }) as const)
           const { rows, offset } = batchStatements({
             writes,
             source: batch.source,
             stored,
-            judgements,
+            tally: { ...NO_TALLY, applied: batch.items.length },
+            outbox: [],
+            publishing: false,
             names: ledger.names,
+            homeBucketOf: () => partition,
             nowUs: nowUs(),
           })
           await session.run(['START TRANSACTION', ...rows, ...offset, 'COMMIT'].join(';'))
