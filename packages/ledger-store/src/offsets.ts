@@ -5,13 +5,15 @@ import { textLiteral } from './sql/literal.ts'
 export interface PartitionProgress {
   readonly partition: number
   readonly nextOffset: bigint
+  /** Results of all messages before it were acknowledged; remembered a little later than it was so. */
+  readonly publishedOffset: bigint
   readonly tally: Readonly<Record<keyof VerdictTally, bigint>>
 }
 
 /** Where a partition goes on, or null when this shard never applied anything of it. */
 export async function loadAppliedOffset(database: ShardDatabase, topic: string, partition: number): Promise<AppliedOffset | null> {
   const [rows = []] = await database.withSession((session) =>
-    session.run(`SELECT next_offset, last_digest
+    session.run(`SELECT next_offset, last_digest, published_offset
       FROM applied_offset
       WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition}`),
   )
@@ -22,14 +24,15 @@ export async function loadAppliedOffset(database: ShardDatabase, topic: string, 
 export async function loadProgress(database: ShardDatabase, topic: string): Promise<PartitionProgress[]> {
   const [rows = []] = await database.withSession((session) =>
     session.run(`SELECT partition_no, next_offset, applied_count, duplicate_count, conflict_count, rejected_count, parked_count,
-        deferred_count, stale_count
+        deferred_count, stale_count, published_offset
       FROM applied_offset
       WHERE topic = ${textLiteral(topic)}
       ORDER BY partition_no`),
   )
-  return rows.map(([partition, nextOffset, applied, duplicate, conflict, rejected, parked, deferred, stale]) => ({
+  return rows.map(([partition, nextOffset, applied, duplicate, conflict, rejected, parked, deferred, stale, published]) => ({
     partition: Number(partition),
     nextOffset: BigInt(nextOffset as string),
+    publishedOffset: BigInt(published as string),
     tally: {
       applied: BigInt(applied as string),
       duplicate: BigInt(duplicate as string),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type CommandProducer, createCommandProducer, createLogAdmin, type LogAdmin } from '@onceledger/command-log'
-import { type ContractRegistry, createContractRegistry, MONEY_CONTRACTS } from '@onceledger/core'
+import { type ContractRegistry, createContractRegistry, gapsTopicOf, MONEY_CONTRACTS, resultsTopicOf } from '@onceledger/core'
 import { defaultControlUrl, foundLedger, openShardDatabase, type ShardDatabase, withDatabase } from '@onceledger/ledger-store'
 import type { Endpoints } from './endpoints.ts'
 import { TestkitError } from './errors.ts'
@@ -47,7 +47,8 @@ export async function createTestLedger(options: TestLedgerOptions): Promise<Test
   const { kafkaBrokers } = endpoints
   await foundLedger({ controlUrl, shardUrls: mysqlUrls, topic, bucketCount: buckets, registry, nowUs: BigInt(Date.now()) * 1000n })
   const admin = createLogAdmin({ brokers: kafkaBrokers, clientId: name })
-  await admin.ensureTopic({ topic, partitions: buckets, retentionMs: -1 })
+  const topics = [topic, resultsTopicOf(topic), gapsTopicOf(topic)]
+  for (const each of topics) await admin.ensureTopic({ topic: each, partitions: buckets, retentionMs: -1 })
   const databases = mysqlUrls.map((url) => openShardDatabase({ url, connectionsMax: 2 }))
   const producer = createCommandProducer({ brokers: kafkaBrokers, clientId: name })
   const env = (): Record<string, string> => ({
@@ -69,14 +70,14 @@ export async function createTestLedger(options: TestLedgerOptions): Promise<Test
     env,
     async close({ drop }) {
       await producer.close()
-      if (drop) await dropAll(databases, admin, topic)
+      if (drop) await dropAll(databases, admin, topics)
       await Promise.all(databases.map((database) => database.close()))
     },
   }
 }
 
-async function dropAll(databases: readonly ShardDatabase[], admin: LogAdmin, topic: string): Promise<void> {
-  await admin.deleteTopic(topic)
+async function dropAll(databases: readonly ShardDatabase[], admin: LogAdmin, topics: readonly string[]): Promise<void> {
+  for (const topic of topics) await admin.deleteTopic(topic)
   for (const database of databases) {
     const [, rows = []] = await database.withSession((session) => session.run('SELECT 1; SELECT DATABASE()'))
     const name = String(rows[0]?.[0])

@@ -21,6 +21,13 @@ export interface ShardConfig {
   /** After this long without a sign of life the group gives a process's partitions to another. */
   readonly sessionTimeoutMs: number
   readonly startFrom: 'applied' | 'group-offset'
+  /** Whether results are published. Every process of a shard must say the same. */
+  readonly publishResults: boolean
+  /** Messages of one partition that may be parked within the window; one that would park more stops. */
+  readonly parkedMax: number
+  readonly parkedWindowMs: number
+  /** How long a command waits before its predecessor is asked for, and how often that is asked again. */
+  readonly gapIntervalMs: number
 }
 
 const SCHEMA = z.object({
@@ -38,6 +45,10 @@ const SCHEMA = z.object({
   ONCELEDGER_GROUP_ID: z.string().min(1).max(200).optional(),
   ONCELEDGER_SESSION_TIMEOUT_MS: env.durationMs({ max: 300_000 }).default(10_000),
   ONCELEDGER_START_FROM: z.enum(['applied', 'group-offset']).default('applied'),
+  ONCELEDGER_RESULTS: z.enum(['on', 'off']).default('on'),
+  ONCELEDGER_PARKED_MAX: env.integer({ min: 0, max: 1_000_000 }).default(1_000),
+  ONCELEDGER_PARKED_WINDOW_MS: env.durationMs({ max: 86_400_000 }).default(60_000),
+  ONCELEDGER_GAP_INTERVAL_MS: env.durationMs({ max: 86_400_000 }).default(30_000),
 })
 
 /** @throws ConfigError listing every variable that is missing or wrong. */
@@ -58,5 +69,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     groupId: given.ONCELEDGER_GROUP_ID,
     sessionTimeoutMs: given.ONCELEDGER_SESSION_TIMEOUT_MS,
     startFrom: given.ONCELEDGER_START_FROM,
+    publishResults: given.ONCELEDGER_RESULTS === 'on',
+    parkedMax: given.ONCELEDGER_PARKED_MAX,
+    parkedWindowMs: given.ONCELEDGER_PARKED_WINDOW_MS,
+    gapIntervalMs: given.ONCELEDGER_GAP_INTERVAL_MS,
   }
 }

@@ -8,6 +8,11 @@ export interface ShardMetrics extends AdjudicatorObserver, CommandLogMetrics {
   judged(judgements: readonly Judgement[]): void
   partitionState(partition: number, state: PartitionState): void
   lag(partition: number, records: bigint): void
+  resultsPublished(results: number): void
+  resultsPending(results: number): void
+  resultsUnknown(messages: number): void
+  gaps(aggregates: number, waiting: number, oldestMs: number): void
+  gapRequested(): void
 }
 
 const PARTITION_STATES = ['assigned', 'running', 'paused', 'broken', 'revoked'] as const
@@ -43,6 +48,16 @@ export function createShardMetrics(metrics: Metrics): ShardMetrics {
     help: 'Records between the applied offset and the log end.',
     labels: ['partition'],
   })
+  const published = metrics.counter({ name: 'onceledger_results_published_total', help: 'Results acknowledged by the results topic.' })
+  const pending = metrics.gauge({ name: 'onceledger_results_pending', help: 'Results of committed messages that wait for the results topic.' })
+  const unknown = metrics.counter({
+    name: 'onceledger_results_unknown_total',
+    help: 'Messages judged before a crash of which nothing stored tells the result.',
+  })
+  const gaps = metrics.gauge({ name: 'onceledger_gaps', help: 'Business keys with commands that wait for a predecessor.' })
+  const waiting = metrics.gauge({ name: 'onceledger_deferred_commands', help: 'Commands that wait for a predecessor.' })
+  const oldest = metrics.gauge({ name: 'onceledger_gap_age_seconds', help: 'How long the oldest of them has waited.' })
+  const requests = metrics.counter({ name: 'onceledger_gap_requests_total', help: 'Requests for missing versions.' })
   const groupCommits = metrics.counter({
     name: 'onceledger_group_commit_failures_total',
     help: 'Group offsets that Kafka did not take; harmless.',
@@ -63,6 +78,15 @@ export function createShardMetrics(metrics: Metrics): ShardMetrics {
     partitionState(partition, { state }) {
       for (const name of PARTITION_STATES) partitions.set({ partition: String(partition), state: name }, name === state ? 1 : 0)
     },
+    resultsPublished: (results) => published.inc({}, results),
+    resultsPending: (results) => pending.set({}, results),
+    resultsUnknown: (messages) => unknown.inc({}, messages),
+    gaps(aggregates, commands, oldestMs) {
+      gaps.set({}, aggregates)
+      waiting.set({}, commands)
+      oldest.set({}, oldestMs / 1000)
+    },
+    gapRequested: () => requests.inc(),
     lag: (partition, records) => lag.set({ partition: String(partition) }, Number(records)),
   }
 }

@@ -1,7 +1,26 @@
 import type { HandleOutcome, PartitionBatch } from '@onceledger/command-log'
-import { type ContractRegistry, decodeRecord, recordDigest, type SourceRecord } from '@onceledger/core'
-import { type Adjudicator, type Batch, type BatchItem, type BatchOutcome, StoreUnavailable } from '@onceledger/ledger-store'
+import { type ContractRegistry, decodeRecord, encodeResult, recordDigest, type SourceRecord } from '@onceledger/core'
+import {
+  type Adjudicator,
+  type Batch,
+  type BatchItem,
+  type BatchOutcome,
+  type DerivedResult,
+  type Published,
+  type PublishedResults,
+  StoreUnavailable,
+} from '@onceledger/ledger-store'
 import { bucketOfKey } from '@onceledger/shard-map'
+import type { ParkingWindow } from './parking-window.ts'
+import type { ResultCatchUp } from './results/catch-up.ts'
+import type { ResultRelay } from './results/relay.ts'
+import type { PartitionTurns } from './turns.ts'
+
+/** Where the results of committed batches go. */
+export interface ResultsOutlet {
+  readonly relay: Pick<ResultRelay, 'room' | 'enqueue' | 'published' | 'remembered'>
+  readonly catchUp: Pick<ResultCatchUp, 'handle'>
+}
 
 export interface PartitionHandlerOptions {
   readonly adjudicator: Adjudicator
@@ -11,6 +30,10 @@ export interface PartitionHandlerOptions {
   readonly redelivery: boolean
   /** Partitions that read the log from its first record, because the database had no position for them, and have not committed since. */
   readonly fresh: Set<number>
+  readonly turns: PartitionTurns
+  readonly parking: Pick<ParkingWindow, 'stoppedFor' | 'parked'>
+  /** Null where no results are published. */
+  readonly results: ResultsOutlet | null
   readonly onCommitted: (batch: PartitionBatch, outcome: BatchOutcome & { kind: 'committed' }) => void
 }
 
@@ -18,28 +41,58 @@ const RETRY_UNAVAILABLE_MS = 1_000
 /** The watch starts the partition again meanwhile. */
 const RETRY_NO_POSITION_MS = 2_000
 const RETRY_NOT_OWNER_MS = 5_000
+const RETRY_STOPPED_MS = 30_000
+const RETRY_RESULTS_MS = 1_000
+const RESULTS_ROOM_TIMEOUT_MS = 10_000
 
 /** Turns one batch of a partition into one adjudication, and its outcome into what the log does next. */
 export function createPartitionHandler(options: PartitionHandlerOptions): (batch: PartitionBatch) => Promise<HandleOutcome> {
+  const { parking, results, turns } = options
   return async (batch) => {
     const last = batch.records.at(-1)
     if (last === undefined) return { kind: 'done', nextOffset: batch.expectedOffset }
-    try {
-      const outcome = await options.adjudicator.judge(toStoreBatch(batch, last, options))
-      if (outcome.kind === 'committed') {
-        options.fresh.delete(batch.partition)
-        options.onCommitted(batch, outcome)
-      }
-      return toHandleOutcome(outcome)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      // Nothing is parked for a fault of the infrastructure: the partition waits and says so (ADJ-4).
-      return { kind: 'pause', retryAfterMs: RETRY_UNAVAILABLE_MS, reason: `${error.code}: ${error.message}` }
-    }
+    const stopped = parking.stoppedFor(batch.partition)
+    if (stopped !== null) return { kind: 'pause', retryAfterMs: RETRY_STOPPED_MS, reason: stopped }
+    const caughtUp = (await results?.catchUp.handle(batch)) ?? null
+    if (caughtUp !== null) return caughtUp
+    if (results !== null && !(await results.relay.room(RESULTS_ROOM_TIMEOUT_MS)))
+      return { kind: 'pause', retryAfterMs: RETRY_RESULTS_MS, reason: 'the results topic does not take what was judged before' }
+    return turns.run(batch.partition, () => judge(batch, last, options))
   }
 }
 
-function toStoreBatch(batch: PartitionBatch, last: SourceRecord, options: PartitionHandlerOptions): Batch {
+async function judge(batch: PartitionBatch, last: SourceRecord, options: PartitionHandlerOptions): Promise<HandleOutcome> {
+  const { adjudicator, fresh, parking, results, onCommitted } = options
+  const { partition } = batch
+  const published = results?.relay.published(partition)
+  try {
+    const outcome = await adjudicator.judge(toStoreBatch(batch, last, published, options))
+    if (outcome.kind === 'committed') {
+      fresh.delete(partition)
+      results?.relay.remembered(partition, published)
+      results?.relay.enqueue(partition, { results: outcome.results.map(toResult), publishedTo: outcome.nextOffset })
+      parking.parked(partition, outcome.judgements.filter(({ verdict }) => verdict === 'PARKED').length)
+      onCommitted(batch, outcome)
+    }
+    return toHandleOutcome(outcome, partition, parking)
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error
+    // Nothing is parked for a fault of the infrastructure: the partition waits and says so (ADJ-4).
+    return { kind: 'pause', retryAfterMs: RETRY_UNAVAILABLE_MS, reason: `${error.code}: ${error.message}` }
+  }
+}
+
+/** A result as the relay sends it. */
+export function toResult(answer: Published): DerivedResult {
+  return { ...encodeResult(answer), outboxOf: answer.inOutbox ? answer.record.position.offset : null }
+}
+
+function toStoreBatch(
+  batch: PartitionBatch,
+  last: SourceRecord,
+  published: PublishedResults | undefined,
+  options: PartitionHandlerOptions,
+): Batch {
   const bucketOf = (routingKey: string): number => bucketOfKey(routingKey, options.bucketCount)
   const items: BatchItem[] = batch.records.map((record) => decodeRecord(record, { registry: options.registry, bucketOf }))
   const source = {
@@ -50,12 +103,13 @@ function toStoreBatch(batch: PartitionBatch, last: SourceRecord, options: Partit
     lastDigestHex: recordDigest(last).toString('hex'),
     redelivery: options.redelivery,
     fresh: options.fresh.has(batch.partition),
+    ...(published === undefined ? {} : { published }),
   }
   // A command of another bucket is refused as MISROUTED when it is decoded, so the partition's own bucket is the only one touched.
   return { source, items, buckets: [batch.partition] }
 }
 
-function toHandleOutcome(outcome: BatchOutcome): HandleOutcome {
+function toHandleOutcome(outcome: BatchOutcome, partition: number, parking: Pick<ParkingWindow, 'stoppedFor'>): HandleOutcome {
   switch (outcome.kind) {
     case 'committed':
       return { kind: 'done', nextOffset: outcome.nextOffset }
@@ -68,7 +122,11 @@ function toHandleOutcome(outcome: BatchOutcome): HandleOutcome {
         reason: 'the database has lost its position in this partition; it will be asked again',
       }
     case 'parking-storm':
-      return { kind: 'pause', retryAfterMs: RETRY_NOT_OWNER_MS, reason: `the next batch would park ${outcome.parked} messages` }
+      return {
+        kind: 'pause',
+        retryAfterMs: RETRY_STOPPED_MS,
+        reason: parking.stoppedFor(partition) ?? `PARKING_STORM: the next batch would park ${outcome.parked} messages`,
+      }
     case 'not-owner':
       return {
         kind: 'pause',

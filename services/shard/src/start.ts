@@ -1,6 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CommandConsumer, type CommandLogLogger, createCommandConsumer, type StartPosition } from '@onceledger/command-log'
-import { createAdjudicator, loadAppliedOffset, loadOwnedBuckets, STORE_FAILPOINTS, StoreMisconfigured } from '@onceledger/ledger-store'
+import { gapsTopicOf, resultsTopicOf } from '@onceledger/core'
+import {
+  type BatchContext,
+  createAdjudicator,
+  loadAppliedOffset,
+  loadOwnedBuckets,
+  STORE_FAILPOINTS,
+  StoreMisconfigured,
+} from '@onceledger/ledger-store'
 import {
   type AdminServer,
   createFailpoints,
@@ -10,12 +18,18 @@ import {
   startAdminServer,
   type StopStep,
   stopInReverse,
+  withTimeout,
 } from '@onceledger/runtime'
 import type { ShardConfig } from './config.ts'
 import { openContext, type ShardContext, systemNowUs } from './context.ts'
 import { createShardMetrics, type ShardMetrics, watchPartitions } from './observe.ts'
+import { ParkingWindow } from './parking-window.ts'
 import { createPartitionHandler } from './partition-handler.ts'
-import { findTopicFault } from './topic-check.ts'
+import { openResults, type ResultsOutletParts } from './results/outlet.ts'
+import { RELAY_FAILPOINTS } from './results/relay.ts'
+import { Sweeper } from './sweeper.ts'
+import { findTopicFault, findWrittenTopicFault } from './topic-check.ts'
+import { PartitionTurns } from './turns.ts'
 import { watchOutside } from './watch.ts'
 
 export interface RunningShard {
@@ -30,6 +44,7 @@ export interface RunningShard {
 const FETCH_BYTES = 4 * 1024 * 1024
 const FETCH_PARTITION_BYTES = 1024 * 1024
 const UNDO_TIMEOUT_MS = 10_000
+const FAILPOINTS = [...STORE_FAILPOINTS, ...RELAY_FAILPOINTS] as const
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -51,11 +66,10 @@ export async function startShard(config: ShardConfig, environment: Environment, 
 
 /** Each thing that is opened adds how it is closed. */
 async function open(config: ShardConfig, environment: Environment, log: Logger, steps: StopStep[]): Promise<Omit<RunningShard, 'stop'>> {
-  const failpoints = createFailpoints({ env: environment, known: STORE_FAILPOINTS })
+  const failpoints = createFailpoints({ env: environment, known: FAILPOINTS })
   const context = await openContext(config)
   steps.push({ name: 'databases', stop: () => context.close() })
-  const topicFault = await findTopicFault(context.admin, context.foundation)
-  if (topicFault !== null) throw new StoreMisconfigured('TOPIC_UNFIT', topicFault)
+  await requireTopics(config, context)
 
   const health = new HealthState()
   health.set('consumer', false, 'not started yet')
@@ -64,53 +78,113 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
   const admin = await startAdminServer({ host: config.adminHost, port: config.adminPort, metrics: registry, health, log })
   steps.push({ name: 'admin server', stop: () => admin.close() })
 
-  const adjudicator = createAdjudicator({
+  const parking = new ParkingWindow({ messages: config.parkedMax, windowMs: config.parkedWindowMs }, () => performance.now())
+  const store: BatchContext = {
     database: context.database,
     names: context.names,
     registry: context.registry,
     bucketCount: context.foundation.bucketCount,
-    publishing: false,
+    publishing: config.publishResults,
+    mayPark: (partition, messages) => parking.mayPark(partition, messages),
     nowUs: systemNowUs,
     failpoints,
-    random: Math.random,
-    sleep: (ms) => delay(ms),
-    observer: metrics,
-  })
+  }
+  const adjudicator = createAdjudicator({ ...store, random: Math.random, sleep: (ms) => delay(ms), observer: metrics })
+  const restart = (partition: number): void => void setImmediate(() => consumer.restart(partition))
+  const results = config.publishResults ? openResults({ config, context, failpoints, health, metrics, log, restart }) : null
+  const turns = new PartitionTurns()
+  const stopping = new AbortController()
   const handle = createPartitionHandler({
     fresh: context.fresh,
     adjudicator,
     registry: context.registry,
     bucketCount: context.foundation.bucketCount,
     redelivery: config.startFrom === 'group-offset',
-    onCommitted: (_batch, { judgements }) => metrics.judged(judgements),
+    turns,
+    parking,
+    results,
+    onCommitted({ partition }, { judgements, more }) {
+      metrics.judged(judgements)
+      sweeper.batchCommitted(partition, more)
+    },
   })
-  const consumer = createConsumer(config, context, handle, metrics, health, log)
+  const consumer = createConsumer(config, context, handle, results, metrics, health, log, stopping.signal)
+  const sweeper = new Sweeper({
+    context: store,
+    topic: context.foundation.topic,
+    consumer,
+    turns,
+    relay: results?.relay ?? null,
+    isBehind: (partition) => results?.catchUp.isBehind(partition) === true,
+    parking,
+    nowMs: () => performance.now(),
+    log,
+  })
+  if (results !== null) steps.push({ name: 'results', stop: (timeoutMs) => closeResults(results, sweeper, timeoutMs) })
   steps.push({ name: 'consumer', stop: (timeoutMs) => consumer.stop({ timeoutMs }) })
   await consumer.start()
   health.set('consumer', true, '')
+  steps.push({ name: 'sweeper', stop: sweeper.start() })
   steps.push({ name: 'watch', stop: watchOutside({ context, consumer, health, metrics, log }) })
-  steps.push({ name: 'readiness', stop: () => health.set('consumer', false, 'stopping') })
+  steps.push({
+    name: 'readiness',
+    stop() {
+      stopping.abort()
+      health.set('consumer', false, 'stopping')
+    },
+  })
   return { admin, closed: consumer.closed }
+}
+
+/** @throws StoreMisconfigured `TOPIC_UNFIT` */
+async function requireTopics(config: ShardConfig, { admin, foundation }: ShardContext): Promise<void> {
+  const { topic, bucketCount } = foundation
+  const written = config.publishResults ? [resultsTopicOf(topic), gapsTopicOf(topic)] : [gapsTopicOf(topic)]
+  const faults = [await findTopicFault(admin, foundation)]
+  for (const each of written) faults.push(await findWrittenTopicFault(admin, { topic: each, bucketCount }))
+  const [fault] = faults.filter((each) => each !== null)
+  if (fault !== undefined) throw new StoreMisconfigured('TOPIC_UNFIT', fault)
+}
+
+/** No batch is in flight any more: what was judged is told, and what was told is remembered, as far as the time allows. */
+async function closeResults({ relay, producer }: ResultsOutletParts, sweeper: Sweeper, timeoutMs: number): Promise<void> {
+  try {
+    await withTimeout(relay.drained(), timeoutMs / 2, 'the results that wait')
+  } finally {
+    relay.stop()
+    await sweeper.rememberAll()
+    await producer.close()
+  }
 }
 
 function createConsumer(
   config: ShardConfig,
   context: ShardContext,
   handle: ReturnType<typeof createPartitionHandler>,
+  results: ResultsOutletParts | null,
   metrics: ShardMetrics,
   health: HealthState,
   log: Logger,
+  stopping: AbortSignal,
 ): CommandConsumer {
   const { topic } = context.foundation
+  const tell = watchPartitions(health, metrics, log)
   return createCommandConsumer({
     brokers: config.kafkaBrokers,
     clientId: `onceledger-shard-${config.shard}-${process.pid}`,
     topic,
     groupId: config.groupId ?? `onceledger.${topic}.shard-${config.shard}`,
     ownedPartitions: () => loadOwnedBuckets(context.database),
-    startOf: (partition) => startOf(config, context, partition),
+    startOf: (partition) => startOf(config, context, results, partition),
     handle,
-    onPartitionState: watchPartitions(health, metrics, log),
+    onPartitionState(partition, state) {
+      tell(partition, state)
+      if (state.state === 'running') results?.catchUp.running(partition)
+      // At the end what was judged is still told by this process.
+      if (state.state !== 'revoked' || stopping.aborted) return
+      results?.relay.forget(partition)
+      results?.catchUp.forget(partition)
+    },
     limits: { maxBatchRecords: config.batchRecords, maxConcurrentBatches: config.connections, maxQueuedBytes: config.queueBytes },
     sessionTimeoutMs: config.sessionTimeoutMs,
     fetchBytes: FETCH_BYTES,
@@ -121,14 +195,22 @@ function createConsumer(
 }
 
 /** The database's word where it has one (ADJ-8); a partition never seen before starts at its first record. */
-async function startOf(config: ShardConfig, context: ShardContext, partition: number): Promise<StartPosition> {
+async function startOf(
+  config: ShardConfig,
+  context: ShardContext,
+  results: ResultsOutletParts | null,
+  partition: number,
+): Promise<StartPosition> {
+  results?.relay.forget(partition)
   const applied = await loadAppliedOffset(context.database, context.foundation.topic, partition)
   if (applied === null) {
     context.fresh.add(partition)
     return { kind: 'beginning' }
   }
   context.fresh.delete(partition)
-  return config.startFrom === 'group-offset' ? { kind: 'group-offset' } : { kind: 'applied', ...applied }
+  if (config.startFrom === 'group-offset') return { kind: 'group-offset' }
+  const start = results === null ? applied : await results.catchUp.startOf(partition, applied)
+  return { kind: 'applied', nextOffset: start.nextOffset, lastDigest: start.lastDigest }
 }
 
 /** The log's packages name the message first. */

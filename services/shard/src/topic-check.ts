@@ -5,6 +5,16 @@ export interface TopicExpectation {
   readonly bucketCount: number
 }
 
+/** The same of a topic that this ledger writes to: a result goes to the partition of its command. */
+export async function findWrittenTopicFault(
+  admin: Pick<LogAdmin, 'describeTopic'>,
+  { topic, bucketCount }: TopicExpectation,
+): Promise<string | null> {
+  const { partitions } = await admin.describeTopic(topic)
+  if (partitions === bucketCount) return null
+  return `topic ${topic} has ${partitions} partitions, must have ${bucketCount} as the commands have; ledgerctl migrate creates it`
+}
+
 /**
  * What stands against working on the topic as it is, or null. A topic with another number of partitions would route keys elsewhere
  * (RTE-1); a compacted one has lost commands that share a key.

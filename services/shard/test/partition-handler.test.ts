@@ -2,7 +2,9 @@ import { createContractRegistry, encodeCommand, MONEY_CONTRACTS, type SourceReco
 import { type Adjudicator, type Batch, type BatchOutcome, StoreUnavailable } from '@onceledger/ledger-store'
 import { bucketOf } from '@onceledger/shard-map'
 import { describe, expect, it } from 'vitest'
+import { ParkingWindow } from '../src/parking-window.ts'
 import { createPartitionHandler } from '../src/partition-handler.ts'
+import { PartitionTurns } from '../src/turns.ts'
 
 const BUCKETS = 8
 const PARTITION = bucketOf('bank', 'anna', BUCKETS)
@@ -36,6 +38,9 @@ function handlerFor(judge: (batch: Batch) => Promise<BatchOutcome>): ReturnType<
     bucketCount: BUCKETS,
     redelivery: false,
     fresh: new Set(),
+    turns: new PartitionTurns(),
+    parking: new ParkingWindow({ messages: 10, windowMs: 1_000 }, () => 0),
+    results: null,
     onCommitted: () => {},
   })
 }

@@ -1,4 +1,4 @@
-import { type AggregateId, type Command, type DeferralWrite, deferredKeyOf, type SourceRecord } from '@onceledger/core'
+import { type AggregateId, type Command, type DeferralWrite, deferredKeyOf, type SourcePosition, type SourceRecord } from '@onceledger/core'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { bytesLiteral, hexLiteral, textLiteral } from './literal.ts'
@@ -135,6 +135,17 @@ export function selectWaiting(commands: readonly Command[], names: Names): strin
 
 export function parseWaiting(rows: readonly Row[], commands: readonly Command[]): Set<string> {
   return new Set(rows.flatMap(([i]) => (commands[Number(i)] === undefined ? [] : [deferredKeyOf(commands[Number(i)] as Command)])))
+}
+
+/** Which messages of these places wait. */
+export function selectDeferredSources({ topic, partition }: Pick<SourcePosition, 'topic' | 'partition'>, offsets: readonly bigint[]): string {
+  return `SELECT source_offset
+    FROM deferred FORCE INDEX (source)
+    WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition} AND source_offset IN (${offsets.join(',')})`
+}
+
+export function parseSources(rows: readonly Row[]): Set<bigint> {
+  return new Set(rows.map(([offset]) => BigInt(offset as string)))
 }
 
 /** Payload and all, in the transaction that lets the offset pass (ORD-2). */

@@ -1,5 +1,6 @@
-import { type AuditWrite, type ParkedWrite, recordDigest, TENANT_ID_BYTES_MAX } from '@onceledger/core'
+import { type AuditWrite, type ParkedWrite, recordDigest, type SourcePosition, TENANT_ID_BYTES_MAX } from '@onceledger/core'
 import type { Names } from '../names.ts'
+import type { Row } from '../session.ts'
 import { bytesLiteral, hexLiteral, textLiteral, utf8Literal } from './literal.ts'
 
 const DETAIL_CHARACTERS_MAX = 1_000
@@ -51,4 +52,24 @@ export function insertParked(rows: readonly ParkedWrite[], nowUs: bigint): strin
 /** A parked message may claim a tenant that no tenant can be called; its bytes still say so. */
 function tenantLiteral(tenantId: string | null): string {
   return tenantId === null || Buffer.byteLength(tenantId) > TENANT_ID_BYTES_MAX ? 'NULL' : textLiteral(tenantId)
+}
+
+/** What was parked at these places, by the digest of the message too: a topic created anew has other messages there. */
+export function selectParkedAt({ topic, partition }: Pick<SourcePosition, 'topic' | 'partition'>, offsets: readonly bigint[]): string {
+  return `SELECT source_offset, record_digest, reason
+    FROM parked FORCE INDEX (source)
+    WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition} AND source_offset IN (${offsets.join(',')})`
+}
+
+export function parkedKey(offset: bigint, recordDigestHex: string): string {
+  return `${offset}/${recordDigestHex}`
+}
+
+export function parseParkedAt(rows: readonly Row[]): Map<string, string> {
+  return new Map(
+    rows.map(([offset, digest, reason]) => [
+      parkedKey(BigInt(offset as string), (digest as Buffer).toString('hex')),
+      (reason as Buffer).toString('utf8'),
+    ]),
+  )
 }

@@ -20,13 +20,15 @@ export function parseBuckets(rows: readonly Row[]): OwnedBucket[] {
 }
 
 export interface AppliedOffset {
+  /** Results of all messages before it were acknowledged. */
+  readonly publishedOffset: bigint
   readonly nextOffset: bigint
   readonly lastDigest: Buffer | null
 }
 
 /** Orders all processes that work on one partition, and says from where it goes on (ADJ-8). */
 export function lockOffset(topic: string, partition: number): string {
-  return `SELECT next_offset, last_digest
+  return `SELECT next_offset, last_digest, published_offset
     FROM applied_offset
     WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition}
     FOR UPDATE`
@@ -34,7 +36,8 @@ export function lockOffset(topic: string, partition: number): string {
 
 export function parseOffset(rows: readonly Row[]): AppliedOffset | null {
   const row = rows[0]
-  return row === undefined ? null : { nextOffset: BigInt(row[0] as string), lastDigest: row[1] as Buffer | null }
+  if (row === undefined) return null
+  return { nextOffset: BigInt(row[0] as string), lastDigest: row[1] as Buffer | null, publishedOffset: BigInt(row[2] as string) }
 }
 
 /** How many messages of a batch got each verdict. */

@@ -1,5 +1,6 @@
 import {
   type Command,
+  type EventReason,
   type EventWrite,
   eventKeyOf,
   idFromBytes,
@@ -7,7 +8,7 @@ import {
   type PostingWrite,
   type StoredEvent,
 } from '@onceledger/core'
-import { reasonCode, rejectionFromCode, verdictCode, verdictFromCode } from '../codes.ts'
+import { reasonCode, reasonFromCode, rejectionFromCode, verdictCode, verdictFromCode } from '../codes.ts'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { currencyLiteral, hexLiteral } from './literal.ts'
@@ -16,7 +17,7 @@ import { currencyLiteral, hexLiteral } from './literal.ts'
 export function selectEvents(commands: readonly Command[], names: Names): string {
   const values = commands.map((command, i) => `ROW(${i},${keyLiterals(command, names)})`)
   return `SELECT wanted.i, e.contract_version, e.verdict, e.reason, e.operation_type_no, e.operation_id, e.payload_digest,
-      e.currency, e.amount, e.account_version, e.balance_after, e.processed_at
+      e.currency, e.amount, e.account_version, e.balance_after, e.processed_at, e.source_offset
     FROM (VALUES ${values.join(',')}) AS wanted (i, tenant_no, consumer_no, event_id, aggregate_id)
     STRAIGHT_JOIN inbox AS e FORCE INDEX (PRIMARY)
       ON e.tenant_no = wanted.tenant_no AND e.consumer_no = wanted.consumer_no
@@ -43,6 +44,21 @@ export function parseEvents(rows: readonly Row[], commands: readonly Command[], 
     })
   }
   return events
+}
+
+/** Where an event's row came from, and why it has its verdict. */
+export function parseEventSources(
+  rows: readonly Row[],
+  commands: readonly Command[],
+): Map<string, { readonly offset: bigint | null; readonly reason: EventReason | null }> {
+  const sources = new Map<string, { offset: bigint | null; reason: EventReason | null }>()
+  for (const row of rows) {
+    const command = commands[Number(row[0])]
+    if (command === undefined) continue
+    const offset = row[12] === null ? null : BigInt(row[12] as string)
+    sources.set(eventKeyOf(command), { offset, reason: reasonFromCode(Number(row[3])) })
+  }
+  return sources
 }
 
 /** Null where the contract is judged by operation, whose row has the result, and where the event was refused for its place in a sequence. */

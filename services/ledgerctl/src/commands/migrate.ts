@@ -1,8 +1,12 @@
 import { CommandLogError, type TopicDescription } from '@onceledger/command-log'
+import { gapsTopicOf, resultsTopicOf } from '@onceledger/core'
 import { foundLedger } from '@onceledger/ledger-store'
 import { CommandFailed, EXIT } from '../exit.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Output } from '../output.ts'
+
+/** Results and requests for missing versions are for whoever listens; the rows stay. */
+const WRITTEN_RETENTION_MS = 7 * 24 * 3_600_000
 
 export interface MigrateOptions {
   readonly topic: string
@@ -30,6 +34,9 @@ export async function migrateCommand(ledger: Ledger, output: Output, options: Mi
     nowUs,
   })
   const topicCreated = options.createTopic ? (await admin.ensureTopic({ topic, partitions: buckets, retentionMs })).created : false
+  if (options.createTopic)
+    for (const written of [resultsTopicOf(topic), gapsTopicOf(topic)])
+      await admin.ensureTopic({ topic: written, partitions: buckets, retentionMs: WRITTEN_RETENTION_MS })
   output.result({ migrated, topic, topic_created: topicCreated, buckets, shards }, () => [
     ...migrated.map((name) => `ran ${name}`),
     migrated.length === 0 ? 'all schemas were up to date' : `${migrated.length} migrations run`,

@@ -57,7 +57,7 @@ export async function runRaw(ledger: BenchLedger, prepared: readonly (readonly P
         const begun = new Set<number>()
         for (const { batch, writes } of batches) {
           const { partition } = batch.source
-          const stored = begun.has(partition) ? { nextOffset: batch.source.expectedOffset, lastDigest: null } : null
+          const stored = begun.has(partition) ? { nextOffset: batch.source.expectedOffset, lastDigest: null, publishedOffset: 0n } : null
           const { rows, offset } = batchStatements({
             writes,
             source: batch.source,
