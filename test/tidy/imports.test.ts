@@ -18,6 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** Libraries that one package owns, and the few others that may know them. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   mysql2: ['packages/ledger-store', 'packages/testkit', 'infra/local', 'test'],
+  '@platformatic/kafka': ['packages/command-log'],
   kafkajs: ['packages/command-log', 'packages/testkit', 'test'],
   pino: ['packages/runtime'],
   'prom-client': ['packages/runtime'],

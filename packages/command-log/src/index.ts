@@ -21,4 +21,5 @@ export {
   type OutgoingRecord,
   type ProducerOptions,
 } from './producer.ts'
+export { createResultProducer, type PlacedRecord, type ResultProducer, type ResultProducerOptions } from './result-producer.ts'
 export type { Timers } from './timers.ts'

@@ -1,5 +1,5 @@
 import type { Command } from './command.ts'
-import { routingKey } from './identity.ts'
+import { idKindOfHex, routingKey } from './identity.ts'
 import type { SourceRecord } from './record.ts'
 import type { FirstResult, Judgement } from './verdict.ts'
 
@@ -16,46 +16,55 @@ export interface EncodedResult {
 }
 
 /**
- * The answer as a CloudEvent in structured mode. Its id is the place of the answered message in its log, so an answer that is published
+ * The answer as a CloudEvent in structured mode (JSON). Its id is the place of the answered message in its log, so an answer that is published
  * again keeps it; a command that has to wait is first answered DEFERRED under an id of its own.
+ *
+ * Written member by member: this is done for every message, and JSON.stringify of a nested object takes several times as long.
  */
 export function encodeResult({ record, command, judgement }: Answer): EncodedResult {
   const { topic, partition, offset } = record.position
   const { verdict, reason, first } = judgement
   const id = `${partition}-${offset}${verdict === 'DEFERRED' ? '-deferred' : ''}`
-  const key = command === null ? record.key : routingKey(command.tenantId, command.businessKey)
   const value =
     `{"specversion":"1.0","id":"${id}","source":${text(`/onceledger/${topic}`)},"type":"onceledger.result.v1",` +
-    `${command === null ? '' : whose(command)}"datacontenttype":"application/json","data":{"verdict":"${verdict}","reason":${text(reason)},` +
+    `${command === null ? '' : whose(command)}"data":{"verdict":"${verdict}","reason":${reason === null ? 'null' : text(reason)},` +
     `"command":{${command === null ? NO_COMMAND : which(command)},"topic":${text(topic)},"partition":${partition},"offset":"${offset}"},` +
     `"first":${first === null ? 'null' : firstText(first)}}}`
-  return { key, value }
+  return { key: command === null ? record.key : routingKey(command.tenantId, command.businessKey), value }
 }
 
 const NO_COMMAND = '"type":null,"id":null,"operationid":null,"aggregateversion":null'
 
-/** Written member by member: this is done for every message, and JSON.stringify of a nested object takes several times as long. */
 function whose({ tenantId, businessKey }: Command): string {
-  const key = routingKey(tenantId, businessKey)
-  return `"tenantid":${text(tenantId)},"businesskey":${text(businessKey)},"partitionkey":${text(key)},`
+  return `"tenantid":${text(tenantId)},"businesskey":${text(businessKey)},`
 }
 
-function which({ contract, eventId, operationId, aggregateVersion }: Command): string {
+function which({ contract, eventId, eventIdHex, operationId, operationIdHex, aggregateVersion }: Command): string {
   return (
-    `"type":"${contract.name}.v${contract.version}","id":${text(eventId)},"operationid":${text(operationId)},` +
+    `"type":"${contract.name}.v${contract.version}","id":${idText(eventId, eventIdHex)},` +
+    `"operationid":${operationId === null || operationIdHex === null ? 'null' : idText(operationId, operationIdHex)},` +
     `"aggregateversion":${aggregateVersion === null ? 'null' : `"${aggregateVersion}"`}`
   )
 }
 
 function firstText(first: FirstResult): string {
   return (
-    `{"verdict":"${first.verdict}","reason":${text(first.reason)},"currency":${text(first.currency)},"amount":"${first.amountMinor}",` +
+    `{"verdict":"${first.verdict}","reason":${first.reason === null ? 'null' : `"${first.reason}"`},` +
+    `"currency":${first.currency === null ? 'null' : text(first.currency)},"amount":"${first.amountMinor}",` +
     `"balanceAfter":"${first.balanceAfterMinor}","accountVersion":"${first.accountVersion}","committedAt":"${usToIso(first.committedAtUs)}"}`
   )
 }
 
-function text(value: string | null): string {
-  return value === null ? 'null' : JSON.stringify(value)
+/** UUIDs and ULIDs hold nothing that JSON would escape. */
+function idText(id: string, idHex: string): string {
+  return idKindOfHex(idHex) === 'opaque' ? text(id) : `"${id}"`
+}
+
+/** ASCII without quotation marks, backslashes and control characters. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+function text(value: string): string {
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
 }
 
 let lastSecond = -1n

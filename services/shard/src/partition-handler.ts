@@ -5,7 +5,6 @@ import {
   type Batch,
   type BatchItem,
   type BatchOutcome,
-  type DerivedResult,
   type Published,
   type PublishedResults,
   StoreUnavailable,
@@ -13,6 +12,7 @@ import {
 import { bucketOfKey } from '@onceledger/shard-map'
 import type { ParkingWindow } from './parking-window.ts'
 import type { ResultCatchUp } from './results/catch-up.ts'
+import { PackedResults } from './results/packed-results.ts'
 import type { ResultRelay } from './results/relay.ts'
 import type { PartitionTurns } from './turns.ts'
 
@@ -70,7 +70,7 @@ async function judge(batch: PartitionBatch, last: SourceRecord, options: Partiti
     if (outcome.kind === 'committed') {
       fresh.delete(partition)
       results?.relay.remembered(partition, published)
-      results?.relay.enqueue(partition, { results: outcome.results.map(toResult), publishedTo: outcome.nextOffset })
+      results?.relay.enqueue(partition, { results: packResults(outcome.results), publishedTo: outcome.nextOffset })
       parking.parked(partition, outcome.judgements.filter(({ verdict }) => verdict === 'PARKED').length)
       onCommitted(batch, outcome)
     }
@@ -82,9 +82,9 @@ async function judge(batch: PartitionBatch, last: SourceRecord, options: Partiti
   }
 }
 
-/** A result as the relay sends it. */
-export function toResult(answer: Published): DerivedResult {
-  return { ...encodeResult(answer), outboxOf: answer.inOutbox ? answer.record.position.offset : null }
+/** Results as the relay holds them. */
+export function packResults(answers: readonly Published[]): PackedResults {
+  return PackedResults.of(answers, encodeResult, ({ inOutbox, record }) => (inOutbox ? record.position.offset : null))
 }
 
 function toStoreBatch(

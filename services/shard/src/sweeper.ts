@@ -2,7 +2,7 @@ import type { CommandConsumer } from '@onceledger/command-log'
 import { type BatchContext, sweepPartition } from '@onceledger/ledger-store'
 import type { Logger } from '@onceledger/runtime'
 import type { ParkingWindow } from './parking-window.ts'
-import { toResult } from './partition-handler.ts'
+import { packResults } from './partition-handler.ts'
 import type { ResultRelay } from './results/relay.ts'
 import type { PartitionTurns } from './turns.ts'
 
@@ -94,7 +94,7 @@ export class Sweeper {
     this.#soon.delete(partition)
     if (outcome.kind !== 'swept') return
     relay?.remembered(partition, published)
-    if (outcome.results.length > 0) relay?.enqueue(partition, { results: outcome.results.map(toResult), publishedTo: 0n })
+    if (outcome.results.length > 0) relay?.enqueue(partition, { results: packResults(outcome.results), publishedTo: 0n })
     parking.parked(partition, outcome.parked)
     if (outcome.more) this.#soon.add(partition)
   }

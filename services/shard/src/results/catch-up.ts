@@ -1,7 +1,8 @@
 import type { HandleOutcome, PartitionBatch } from '@onceledger/command-log'
 import { type ContractRegistry, decodeRecord } from '@onceledger/core'
-import { type AppliedOffset, type BatchItem, type DeriveContext, deriveResults, loadOutbox } from '@onceledger/ledger-store'
+import { type AppliedOffset, type BatchItem, type DeriveContext, type DerivedResult, deriveResults, loadOutbox } from '@onceledger/ledger-store'
 import { bucketOfKey } from '@onceledger/shard-map'
+import { PackedResults } from './packed-results.ts'
 import type { ResultRelay } from './relay.ts'
 
 export interface CatchUpOptions extends DeriveContext {
@@ -36,7 +37,7 @@ export class ResultCatchUp {
     const phase = this.#phases.get(partition)
     if (applied.publishedOffset >= applied.nextOffset) {
       this.#phases.delete(partition)
-      await this.#publishOutbox(partition, applied.nextOffset)
+      await this.#publishOutbox(partition, 0n)
       return applied
     }
     if (phase === undefined) {
@@ -88,16 +89,25 @@ export class ResultCatchUp {
     const reach = { from: batch.expectedOffset, to, last: whole }
     const { results, unknown } = await deriveResults(this.#options, { topic, partition: batch.partition }, items, reach)
     if (unknown.length > 0) onUnknown(batch.partition, unknown.length)
-    relay.enqueue(batch.partition, { results, publishedTo: to })
+    relay.enqueue(batch.partition, { results: packDerived(results), publishedTo: to })
     if (whole) this.#phases.delete(batch.partition)
     return { kind: 'done', nextOffset: to }
   }
 
   /** All but what waited was published: what is left of the outbox comes before the next message. */
-  async #publishOutbox(partition: number, nextOffset: bigint): Promise<void> {
+  async #publishOutbox(partition: number, publishedTo: bigint): Promise<void> {
     const { database, topic, relay } = this.#options
-    relay.enqueue(partition, { results: await loadOutbox(database, { topic, partition }), publishedTo: nextOffset })
+    const results = await loadOutbox(database, { topic, partition })
+    if (results.length > 0 || publishedTo > 0n) relay.enqueue(partition, { results: packDerived(results), publishedTo })
   }
+}
+
+function packDerived(results: readonly DerivedResult[]): PackedResults {
+  return PackedResults.of(
+    results,
+    (result) => result,
+    ({ outboxOf }) => outboxOf,
+  )
 }
 
 const RESTART_SOON_MS = 200

@@ -1,4 +1,4 @@
-import { type CommandProducer, createCommandProducer } from '@onceledger/command-log'
+import { createResultProducer, type ResultProducer } from '@onceledger/command-log'
 import { resultsTopicOf } from '@onceledger/core'
 import type { HealthState, Logger } from '@onceledger/runtime'
 import type { ShardConfig } from '../config.ts'
@@ -10,7 +10,7 @@ import { type RelayOptions, ResultRelay } from './relay.ts'
 export interface ResultsOutletParts {
   readonly relay: ResultRelay
   readonly catchUp: ResultCatchUp
-  readonly producer: CommandProducer
+  readonly producer: ResultProducer
 }
 
 export interface OutletOptions {
@@ -27,9 +27,10 @@ export interface OutletOptions {
 export function openResults({ config, context, failpoints, health, metrics, log, restart }: OutletOptions): ResultsOutletParts {
   const { database, names, registry, admin, foundation } = context
   const { topic, bucketCount } = foundation
-  const producer = createCommandProducer({
+  const producer = createResultProducer({
     brokers: config.kafkaBrokers,
     clientId: `onceledger-shard-${config.shard}-${process.pid}-results`,
+    contentType: 'application/cloudevents+json',
   })
   const relay = new ResultRelay({
     producer,

@@ -1,19 +1,20 @@
-import type { CommandProducer, OutgoingRecord } from '@onceledger/command-log'
-import type { DerivedResult, PublishedResults } from '@onceledger/ledger-store'
+import type { ResultProducer } from '@onceledger/command-log'
+import type { PublishedResults } from '@onceledger/ledger-store'
 import { sleep } from '@onceledger/runtime'
+import type { PackedResults } from './packed-results.ts'
 
 export const RELAY_FAILPOINTS = ['results.before-publish', 'results.after-publish'] as const
 export type RelayFailpoint = (typeof RELAY_FAILPOINTS)[number]
 
 /** Results of one committed transaction, in the order in which they are to be seen. */
 export interface ResultBatch {
-  readonly results: readonly DerivedResult[]
+  readonly results: PackedResults
   /** Once they are acknowledged, so are all results of messages before this offset; 0 where that does not change. */
   readonly publishedTo: bigint
 }
 
 export interface RelayOptions {
-  readonly producer: Pick<CommandProducer, 'send'>
+  readonly producer: Pick<ResultProducer, 'send'>
   readonly topic: string
   readonly failpoints: { hit(name: RelayFailpoint): void | Promise<void> }
   readonly random: () => number
@@ -28,7 +29,6 @@ const PENDING_MAX = 8_000
 const SEND_MAX = 2_000
 const RETRY_BASE_MS = 100
 const RETRY_MAX_MS = 5_000
-const HEADERS = { 'content-type': 'application/cloudevents+json' }
 
 interface Queued extends ResultBatch {
   readonly partition: number
@@ -66,7 +66,7 @@ export class ResultRelay {
   /** Adds what a transaction of the partition committed. Transactions of one partition must be added in the order of their commits. */
   enqueue(partition: number, batch: ResultBatch): void {
     this.#queue.push({ ...batch, partition, generation: this.#generations.get(partition) ?? 0 })
-    this.#setPending(this.#pending + batch.results.length)
+    this.#setPending(this.#pending + batch.results.count)
     this.#startPump()
   }
 
@@ -102,7 +102,7 @@ export class ResultRelay {
     this.#acknowledged.delete(partition)
     const kept = this.#queue.filter((batch) => batch.partition !== partition)
     if (kept.length === this.#queue.length) return
-    const dropped = this.#queue.reduce((sum, batch) => sum + (batch.partition === partition ? batch.results.length : 0), 0)
+    const dropped = this.#queue.reduce((sum, batch) => sum + (batch.partition === partition ? batch.results.count : 0), 0)
     this.#queue = kept
     this.#setPending(this.#pending - dropped)
   }
@@ -130,7 +130,7 @@ export class ResultRelay {
       const taken = this.#take()
       if (!(await this.#sendAll(taken))) return
       for (const batch of taken) this.#acknowledge(batch)
-      this.#setPending(this.#pending - taken.reduce((sum, { results }) => sum + results.length, 0))
+      this.#setPending(this.#pending - taken.reduce((sum, { results }) => sum + results.count, 0))
     }
   }
 
@@ -139,8 +139,8 @@ export class ResultRelay {
     let count = 0
     let results = 0
     for (const batch of this.#queue) {
-      if (count > 0 && results + batch.results.length > SEND_MAX) break
-      results += batch.results.length
+      if (count > 0 && results + batch.results.count > SEND_MAX) break
+      results += batch.results.count
       count++
     }
     return this.#queue.splice(0, count)
@@ -148,7 +148,7 @@ export class ResultRelay {
 
   /** Tries until the topic takes them or the relay is stopped: results wait, and with them the partitions, but nothing is dropped. */
   async #sendAll(batches: readonly Queued[]): Promise<boolean> {
-    const records = batches.flatMap(({ partition, results }) => results.map((result) => toRecord(partition, result)))
+    const records = batches.flatMap(({ partition, results }) => results.records(partition))
     const { failpoints, onState, onPublished, random } = this.#options
     for (let failures = 0; !this.#abort.signal.aborted; failures++) {
       try {
@@ -169,9 +169,9 @@ export class ResultRelay {
 
   #acknowledge({ partition, generation, publishedTo, results }: Queued): void {
     if ((this.#generations.get(partition) ?? 0) !== generation) return
-    const outbox = results.flatMap(({ outboxOf }) => (outboxOf === null ? [] : [outboxOf]))
+    const { outbox } = results
     const known = this.#acknowledged.get(partition)
-    if (known === undefined) this.#acknowledged.set(partition, { nextOffset: publishedTo, outbox })
+    if (known === undefined) this.#acknowledged.set(partition, { nextOffset: publishedTo, outbox: [...outbox] })
     else {
       if (publishedTo > known.nextOffset) known.nextOffset = publishedTo
       known.outbox.push(...outbox)
@@ -185,8 +185,4 @@ export class ResultRelay {
     this.#room.resolve()
     this.#room = null
   }
-}
-
-function toRecord(partition: number, { key, value }: DerivedResult): OutgoingRecord {
-  return { key, value, headers: HEADERS, partition }
 }

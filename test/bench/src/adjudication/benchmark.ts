@@ -151,7 +151,7 @@ async function timeEndToEnd(options: BenchmarkOptions): Promise<Run> {
   const probe = await createBenchLedger(options.serverUrl, 1)
   const mysqldPid = await mysqldPidOf(probe.database)
   await probe.drop()
-  return runEndToEnd({ ...options, mysqldPid, events: options.events * END_TO_END_FACTOR })
+  return runEndToEnd({ ...options, mysqldPid, results: false, events: options.events * END_TO_END_FACTOR })
 }
 
 /** The server's process where it runs on this machine, or null. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createCommandProducer, createLogAdmin } from '@onceledger/command-log'
-import { encodeCommand } from '@onceledger/core'
+import { createCommandProducer, createLogAdmin, type LogAdmin } from '@onceledger/command-log'
+import { encodeCommand, gapsTopicOf, resultsTopicOf } from '@onceledger/core'
 import { defaultControlUrl, foundLedger, loadProgress, openShardDatabase, type ShardDatabase, withDatabase } from '@onceledger/ledger-store'
 import { waitFor } from '@onceledger/runtime'
 import { cpuSecondsOf, peakRssMib, type Sample } from '../measure.ts'
@@ -15,6 +15,8 @@ export interface EndToEndOptions {
   readonly events: number
   readonly accounts: number
   readonly connections: number
+  /** Whether results are published; the time then runs until the last one is acknowledged. */
+  readonly results: boolean
   readonly newId: () => string
 }
 
@@ -41,17 +43,20 @@ export async function runEndToEnd(options: EndToEndOptions): Promise<Sample> {
   })
   const admin = createLogAdmin({ brokers: options.brokers, clientId: 'onceledger-bench' })
   const database = openShardDatabase({ url, connectionsMax: 1 })
-  await admin.ensureTopic({ topic, partitions: BENCH_BUCKETS, retentionMs: -1 })
+  const topics = [topic, resultsTopicOf(topic), gapsTopicOf(topic)]
+  for (const each of topics) await admin.ensureTopic({ topic: each, partitions: BENCH_BUCKETS, retentionMs: -1 })
   await fillTopic(options, topic)
   const mysqldBefore = await cpuSecondsOf(options.mysqldPid)
   const child = startShard(options, url)
   try {
     await waitUntilApplied(database, topic, options.events, child)
+    const lastCommitMs = await lastCommitMsOf(database)
+    const publishedMs = options.results ? await waitUntilPublished(admin, resultsTopicOf(topic), options.events) : lastCommitMs
     const mysqldAfter = await cpuSecondsOf(options.mysqldPid)
     const pid = child.pid ?? 0
     return {
       events: options.events,
-      seconds: await secondsOfCommits(database),
+      seconds: (Math.max(lastCommitMs, publishedMs) - (await firstCommitMsOf(database))) / 1000,
       nodeCpuSeconds: (await cpuSecondsOf(pid)) ?? Number.NaN,
       mysqldCpuSeconds: mysqldBefore === null || mysqldAfter === null ? null : mysqldAfter - mysqldBefore,
       peakRssMib: await peakRssMib(pid),
@@ -61,7 +66,7 @@ export async function runEndToEnd(options: EndToEndOptions): Promise<Sample> {
     await once(child, 'exit')
     await database.withSession((session) => session.run(`DROP DATABASE ${name}; DROP DATABASE ${name}_control`))
     await database.close()
-    await admin.deleteTopic(topic)
+    for (const each of topics) await admin.deleteTopic(each)
   }
 }
 
@@ -98,6 +103,7 @@ function startShard(options: EndToEndOptions, url: string): ChildProcess {
       ONCELEDGER_ADMIN_PORT: '0',
       ONCELEDGER_LOG_LEVEL: 'error',
       ONCELEDGER_FAILPOINTS: '',
+      ONCELEDGER_RESULTS: options.results ? 'on' : 'off',
     },
   })
 }
@@ -113,10 +119,26 @@ async function waitUntilApplied(database: ShardDatabase, topic: string, events: 
   )
 }
 
-async function secondsOfCommits(database: ShardDatabase): Promise<number> {
-  const [rows = []] = await database.withSession((session) =>
-    session.run('SELECT MIN(committed_at), (SELECT MAX(updated_at) FROM applied_offset) FROM operation'),
+/** @returns when the topic was seen to hold all results, in ms since 1970. */
+async function waitUntilPublished(admin: LogAdmin, topic: string, events: number): Promise<number> {
+  return waitFor(
+    async () => {
+      const bounds = await admin.topicOffsets(topic)
+      return [...bounds.values()].reduce((sum, { high }) => sum + high, 0n) >= BigInt(events) ? Date.now() : null
+    },
+    { timeoutMs: TIMEOUT_MS, intervalMs: 20, what: `all ${events} results published` },
   )
-  const [first, last] = rows[0] ?? []
-  return Number(BigInt(String(last)) - BigInt(String(first))) / 1e6
+}
+
+async function firstCommitMsOf(database: ShardDatabase): Promise<number> {
+  return msOf(database, 'SELECT MIN(committed_at) FROM operation')
+}
+
+async function lastCommitMsOf(database: ShardDatabase): Promise<number> {
+  return msOf(database, 'SELECT MAX(updated_at) FROM applied_offset')
+}
+
+async function msOf(database: ShardDatabase, sql: string): Promise<number> {
+  const [rows = []] = await database.withSession((session) => session.run(sql))
+  return Number(rows[0]?.[0]) / 1000
 }
