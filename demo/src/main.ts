@@ -22,7 +22,15 @@ async function main(given: readonly string[]): Promise<number> {
   })
   try {
     const { mysqlUrls, kafkaBrokers } = stack
-    const result = await runDemo({ transactions, mysqlUrls, kafkaBrokers, keep: options.keep, onProgress: say })
+    const result = await runDemo({
+      transactions,
+      mysqlUrls,
+      kafkaBrokers,
+      keep: options.keep,
+      shuffleRows: options.shuffleRows,
+      seed: options.seed,
+      onProgress: say,
+    })
     process.stdout.write(options.json ? `${JSON.stringify(toJson(result), null, 2)}\n` : `\n${toText(result)}`)
     if (options.keep) sayWhereToLook(stack.env(), result.ledger)
     return result.kills > 0 && result.judgement.checks.every(({ ok }) => ok) ? EXIT.ok : EXIT.failed

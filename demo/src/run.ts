@@ -1,8 +1,16 @@
 import { type CommandToSend, encodeCommand } from '@onceledger/core'
-import { loadBalances, loadFigures, type LedgerFigures } from '@onceledger/ledger-store'
-import { createTestLedger, seededRandom, type TestLedger, topicProgress, waitForLagZero } from '@onceledger/testkit'
+import { loadBalances, loadFigures, loadPostings, type LedgerFigures } from '@onceledger/ledger-store'
+import {
+  createTestLedger,
+  readResultMessages,
+  seededRandom,
+  type TestLedger,
+  topicProgress,
+  waitForLagZero,
+  waitForPublished,
+} from '@onceledger/testkit'
 import type { BankTransaction } from './bank-file.ts'
-import { commandsOf, repeatOf } from './commands.ts'
+import { commandsOf, repeatOf, shuffleWindows } from './commands.ts'
 import { expectedState } from './expected.ts'
 import { type Fleet, startFleet } from './fleet.ts'
 import { type FoundState, type Judgement, judge } from './judge.ts'
@@ -12,6 +20,8 @@ export interface DemoOptions {
   readonly mysqlUrls: readonly string[]
   readonly kafkaBrokers: readonly string[]
   readonly keep: boolean
+  readonly shuffleRows: number
+  readonly seed: number
   readonly onProgress: (line: string) => void
 }
 
@@ -20,6 +30,7 @@ export interface DemoResult {
   readonly messages: number
   readonly newMessages: number
   readonly accounts: number
+  readonly outOfOrder: number
   readonly kills: number
   /** From the first message sent to the last one applied, the stop and restart of a process included. */
   readonly seconds: number
@@ -28,7 +39,6 @@ export interface DemoResult {
 
 const SHARDS = 2
 const BUCKETS = 64
-const SEED = 20_261_201
 const SEND_CHUNK = 1_000
 /** Share of the first pass that is applied when the process is killed: it is in the middle of its work. */
 const KILL_AT = 0.1
@@ -37,8 +47,9 @@ const POLL_MS = 10
 
 /** Sends every bank transaction twice through real servers, kills a process on the way, and judges the end by the bank's own figures. */
 export async function runDemo(options: DemoOptions): Promise<DemoResult> {
-  const { transactions, mysqlUrls, kafkaBrokers, onProgress } = options
-  const random = seededRandom(SEED)
+  const { mysqlUrls, kafkaBrokers, shuffleRows, seed, onProgress } = options
+  const random = seededRandom(seed)
+  const transactions = shuffleWindows(options.transactions, shuffleRows, random)
   const first = commandsOf(transactions, Date.now(), random)
   const second = repeatOf(first, Date.now(), random)
   const expected = expectedState(transactions, [...first, ...second])
@@ -56,6 +67,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult> {
     onProgress('waiting until every message is applied')
     await waitForLagZero(ledger.databases, ledger.admin, ledger.topic, LAG_TIMEOUT_MS)
     const seconds = (performance.now() - startedMs) / 1000
+    await waitForPublished(ledger)
     await fleet.stop()
     fleet = null
     onProgress("comparing with the bank's own balances")
@@ -67,6 +79,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult> {
       messages: expected.messages,
       newMessages,
       accounts: expected.balances.size,
+      outOfOrder: expected.outOfOrder,
       kills,
       seconds,
       ledger: { topic, mysqlUrls: urls },
@@ -106,9 +119,10 @@ async function killInTheMiddle(ledger: TestLedger, fleet: Fleet, firstPass: numb
 
 async function readState(ledger: TestLedger): Promise<FoundState> {
   const balances = (await Promise.all(ledger.databases.map(loadBalances))).flat()
+  const postings = (await Promise.all(ledger.databases.map(loadPostings))).flat()
   const figures = (await Promise.all(ledger.databases.map(loadFigures))).reduce(addFigures)
   const { partitions, end: logEnd } = await topicProgress(ledger.databases, ledger.admin, ledger.topic)
-  return { balances, figures, partitions, logEnd }
+  return { balances, postings, figures, partitions, logEnd, resultsPublished: countFinal(await readResultMessages(ledger)) }
 }
 
 function addFigures(left: LedgerFigures, right: LedgerFigures): LedgerFigures {
@@ -118,5 +132,17 @@ function addFigures(left: LedgerFigures, right: LedgerFigures): LedgerFigures {
     inboxRows: left.inboxRows + right.inboxRows,
     audits: left.audits + right.audits,
     parked: left.parked + right.parked,
+    deferred: left.deferred + right.deferred,
+    gaps: left.gaps + right.gaps,
   }
+}
+
+/** Results that a consumer keeps: each id once, without the interim answers of commands that had to wait. */
+function countFinal(messages: readonly { readonly value: string }[]): number {
+  const ids = new Set<unknown>()
+  for (const { value } of messages) {
+    const { id, data } = JSON.parse(value) as { id: unknown; data: { verdict: unknown } }
+    if (data.verdict !== 'DEFERRED') ids.add(id)
+  }
+  return ids.size
 }

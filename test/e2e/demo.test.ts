@@ -33,22 +33,30 @@ function runDemo(...args: readonly string[]): Promise<DemoRun> {
 }
 
 describe('the demo', () => {
-  it("[ADJ-1] [ADJ-6] [ADJ-8] [LAB-2] ends at the bank's balances, every effect once, with a process killed on the way", async () => {
-    const { code, json } = await runDemo('--accounts', '60')
-    expect(json).toMatchObject({
-      balance_mismatches: 0,
-      balances_sum: '0',
-      lag: 0,
-      kills: 1,
-      accounts: 60,
-      conflict: 0,
-      rejected: 0,
-      parked: 0,
-    })
-    expect(json['applied']).toBe(Number(json['events_submitted']) / 2)
-    expect(json['duplicate']).toBe(json['applied'])
-    expect(code).toBe(0)
-  })
+  it.each([[[]], [['--shuffle', '1000', '--seed', '7']]])(
+    "[ADJ-1] [ADJ-6] [ADJ-8] [ORD-2] [LAB-2] ends at the bank's balances, posting by posting, every effect once, with a process killed on the way %j",
+    async (args) => {
+      const { code, json } = await runDemo('--accounts', '60', ...args)
+      expect(json).toMatchObject({
+        balance_mismatches: 0,
+        posting_mismatches: 0,
+        deferred_remaining: 0,
+        gaps: 0,
+        balances_sum: '0',
+        lag: 0,
+        kills: 1,
+        accounts: 60,
+        conflict: 0,
+        rejected: 0,
+        parked: 0,
+      })
+      expect(json['applied']).toBe(Number(json['events_submitted']) / 2)
+      expect(json['duplicate']).toBe(json['applied'])
+      expect(json['results_published']).toBe(json['events_submitted'])
+      expect(json['out_of_order']).toBeGreaterThan(0)
+      expect(code).toBe(0)
+    },
+  )
 
   it('fails when the bank says otherwise by one heller', async () => {
     const rows = gunzipSync(readFileSync('test/data/berka/transactions.ndjson.gz')).toString('utf8').trim().split('\n').slice(0, 400)

@@ -1,8 +1,17 @@
 import type { CommandToSend } from '@onceledger/core'
 import { loadFigures } from '@onceledger/ledger-store'
-import { endpointsFromEnv, type Random, seededRandom, startShardProcess, type TestLedger, uuidv7, waitForLagZero } from '@onceledger/testkit'
+import {
+  endpointsFromEnv,
+  type Random,
+  seededRandom,
+  startShardProcess,
+  type TestLedger,
+  uuidv7,
+  waitForLagZero,
+  waitForPublished,
+} from '@onceledger/testkit'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type PublishedResult, readResults, waitForPublished, withoutRepeats } from './support/results.ts'
+import { type PublishedResult, readResults, withoutRepeats } from './support/results.ts'
 import { createScenarioLedger, databaseOf, send, TENANT } from './support/scenario.ts'
 
 const KEYS = 12

@@ -33,7 +33,7 @@ export type { AppliedOffset } from './sql/fence.ts'
 export { type PartitionToSweep, type SweepOutcome, sweepPartition } from './sweep.ts'
 export { NO_TALLY } from './tally.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
-export { type AccountBalance, type LedgerFigures, loadBalances, loadFigures } from './queries/figures.ts'
+export { type AccountBalance, type AccountPosting, type LedgerFigures, loadBalances, loadFigures, loadPostings } from './queries/figures.ts'
 export { type CheckedFigures, checkLedger, type LedgerFinding, type LedgerFindings } from './queries/check.ts'
 export { countParked, listParked, type ParkedFilter, type ParkedView } from './queries/parked.ts'
 export {
