@@ -19,9 +19,9 @@ export function stepKey(aggregateId: AggregateId, version: bigint): string {
   return `${aggregateId}${version}`
 }
 
-/** A command that waits for its turn, as the key of its row has it. */
+/** A command that waits for its turn, as the key of its row has it: an event id used for two operations or two intents is two commands. */
 export function deferredKeyOf(command: Command): string {
-  return `${command.aggregateVersion ?? ''}\u0000${eventKeyOf(command)}`
+  return `${command.digest}${command.aggregateVersion ?? ''}\u0000${command.operationId ?? ''}\u0000${eventKeyOf(command)}`
 }
 
 /** A tenant-wide identity. A tenant id holds no slash. */

@@ -28,24 +28,36 @@ const referenced = fc.record({ amount: pick('1', '5'), currency, reference: pick
 const moneyWithMore = fc.oneof({ weight: 4, arbitrary: money }, { weight: 1, arbitrary: referenced })
 
 function commands(type: NaiveType, version: number, data: fc.Arbitrary<Record<string, string>>): fc.Arbitrary<NaiveCommand> {
-  return fc.record({ place, eventId, operationId, data }).map(({ place: names, ...rest }) => ({ ...names, type, version, ...rest }))
+  return fc
+    .record({ place, eventId, operationId, data })
+    .map(({ place: names, ...rest }) => ({ ...names, type, version, aggregateVersion: null, ...rest }))
 }
 
 const credit: fc.Arbitrary<NaiveCommand> = fc
   .record({ place, eventId: credited, data: money })
-  .map(({ place: names, ...rest }) => ({ ...names, type: 'credit', version: 1, operationId: null, ...rest }))
+  .map(({ place: names, ...rest }) => ({ ...names, type: 'credit', version: 1, operationId: null, aggregateVersion: null, ...rest }))
 
 const reversal = fc.record({
-  targetType: pick('deposit', 'deposit', 'deposit', 'withdraw', 'collect', 'open', 'reverse', 'credit', 'nonsense'),
+  targetType: pick('deposit', 'deposit', 'deposit', 'withdraw', 'collect', 'entry', 'open', 'limit', 'reverse', 'credit', 'nonsense'),
   targetOperationId: operationId,
   currency,
 })
+
+const signedMoney = fc.record({ amount: pick('1', '5', '-5', '100', '-1'), currency })
+
+/** Few versions of few keys, so that many meet, wait and collide. */
+function versioned(type: NaiveType, data: fc.Arbitrary<Record<string, string>>): fc.Arbitrary<NaiveCommand> {
+  return fc.tuple(commands(type, 1, data), fc.bigInt({ min: 1n, max: 6n })).map(([each, aggregateVersion]) => ({ ...each, aggregateVersion }))
+}
 
 const anyCommand: fc.Arbitrary<NaiveCommand> = fc.oneof(
   { weight: 5, arbitrary: commands('deposit', 1, moneyWithMore) },
   { weight: 3, arbitrary: commands('deposit', 2, referenced) },
   { weight: 3, arbitrary: commands('withdraw', 1, money) },
   { weight: 2, arbitrary: commands('collect', 1, money) },
+  { weight: 2, arbitrary: commands('pay', 1, money) },
+  { weight: 8, arbitrary: versioned('entry', signedMoney) },
+  { weight: 3, arbitrary: versioned('limit', fc.record({ currency, overdraftLimit: pick('0', '50', '500') })) },
   { weight: 3, arbitrary: credit },
   { weight: 2, arbitrary: commands('open', 1, fc.record({ currency, overdraftLimit: pick('0', '50') })) },
   { weight: 4, arbitrary: commands('reverse', 1, reversal) },
@@ -68,7 +80,7 @@ const stream = fc
 
 function undoing(earlier: NaiveCommand, fresh: NaiveCommand): NaiveCommand {
   const data = { targetType: earlier.type, targetOperationId: earlier.operationId ?? '', currency: earlier.data['currency'] ?? '' }
-  return { ...earlier, type: 'reverse', version: 1, eventId: fresh.eventId, operationId: fresh.operationId ?? 'op-5', data }
+  return { ...earlier, type: 'reverse', version: 1, aggregateVersion: null, eventId: fresh.eventId, operationId: fresh.operationId ?? 'op-5', data }
 }
 
 const cuts = fc.array(fc.record({ size: fc.integer({ min: 1, max: 12 }), hoursLater: fc.nat(12) }), { minLength: 1, maxLength: 8 })
@@ -97,18 +109,21 @@ function sumByCurrency(balances: ReadonlyMap<string, bigint>): Map<string, bigin
   return sums
 }
 
-const EVERY_VERDICT = ['APPLIED', 'CONFLICT', 'DUPLICATE', 'PARKED', 'REJECTED']
+const EVERY_VERDICT = ['APPLIED', 'CONFLICT', 'DEFERRED', 'DUPLICATE', 'PARKED', 'REJECTED', 'STALE']
 const EVERY_REASON = [
   'ACCOUNT_EXISTS',
   'ACCOUNT_NOT_FOUND',
+  'AHEAD_OF_SEQUENCE',
   'ALREADY_REVERSED',
   'BALANCE_OVERFLOW',
+  'BEHIND_SNAPSHOT',
   'DIGEST_NOT_COMPUTABLE',
   'EVENT_IN_FUTURE',
   'INSUFFICIENT_FUNDS',
   'OTHER_INTENT',
   'TARGET_NOT_FOUND',
   'TARGET_NOT_REVERSIBLE',
+  'VERSION_TAKEN',
 ]
 
 describe('adjudicate, against the rules one command at a time', () => {
@@ -120,8 +135,11 @@ describe('adjudicate, against the rules one command at a time', () => {
         const kept = new KeptState()
         let nowUs = NOW_US
         for (const { items, hoursLater } of cut(sent, pieces)) {
-          const answers: readonly NaiveAnswer[] = items.map((each) => naive.submit(each, nowUs))
+          const replies = items.map((each) => naive.submit(each, nowUs))
+          const answers: readonly NaiveAnswer[] = replies.map(({ answer }) => answer)
           expect(kept.judge(items.map(command), nowUs).judgements).toEqual(answers)
+          naive.forgetRepeats()
+          expect(kept.waiting).toBe(naive.waiting())
           expect(kept.rows).toEqual(naive.counts())
           expect(kept.balances).toEqual(naive.balances())
           expect(kept.versions).toEqual(naive.versions())
@@ -149,8 +167,23 @@ describe('adjudicate, against the rules one command at a time', () => {
     }
     fc.assert(
       fc.property(stream, cuts, (sent, pieces) => {
-        const all = sent.map(command)
+        const all = sent.filter(({ type }) => type !== 'entry').map(command)
         expect(rowsOf(all, pieces)).toEqual(rowsOf(all, [{ size: all.length, hoursLater: 0 }]))
+      }),
+      { numRuns: RUNS / 5 },
+    )
+  })
+
+  it('[ADJ-7] [ORD-2] ends with the same accounts, sequences and waiting commands wherever the batches are cut', () => {
+    const endOf = (all: readonly Command[], pieces: Parameters<typeof cut>[1]): unknown => {
+      const kept = new KeptState()
+      for (const { items } of cut(all, pieces)) kept.judge(items)
+      return { accounts: kept.accounts, sequences: kept.sequences, steps: kept.steps, waiting: kept.deferredKeys, operations: kept.operations }
+    }
+    fc.assert(
+      fc.property(stream, cuts, (sent, pieces) => {
+        const all = sent.map(command)
+        expect(endOf(all, pieces)).toEqual(endOf(all, [{ size: all.length, hoursLater: 0 }]))
       }),
       { numRuns: RUNS / 5 },
     )

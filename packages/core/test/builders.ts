@@ -1,5 +1,5 @@
 import { type Command, createCommand } from '../src/command.ts'
-import { createContractRegistry } from '../src/contract.ts'
+import { type ContractRegistry, createContractRegistry } from '../src/contract.ts'
 import { MONEY_CONTRACTS } from '../src/contracts/money.ts'
 import { parseBusinessKey, parseEventId, parseOperationId, parseTenantId } from '../src/identity.ts'
 
@@ -16,18 +16,25 @@ export interface CommandTexts {
   readonly version?: number
   readonly eventId?: string
   readonly operationId?: string | null
+  readonly aggregateVersion?: bigint | null
+  readonly offset?: bigint
   readonly data?: Readonly<Record<string, unknown>>
 }
 
 /** A valid deposit of 100.00 CZK unless the texts say otherwise. */
 export function command(texts: CommandTexts = {}): Command {
-  const contract = registry.find(texts.type ?? 'deposit', texts.version ?? 1)
+  return commandUnder(registry, texts)
+}
+
+/** The same under other contracts than those that this release ships. */
+export function commandUnder(contracts: ContractRegistry, texts: CommandTexts): Command {
+  const contract = contracts.find(texts.type ?? 'deposit', texts.version ?? 1)
   if (contract === undefined) throw new Error(`no contract ${texts.type ?? 'deposit'}.v${texts.version ?? 1}`)
   const operationId = texts.operationId ?? 'operation-1'
   const bucket = texts.bucket ?? 0
   return createCommand({
     record: {
-      position: { topic: 'commands', partition: bucket, offset: 0n },
+      position: { topic: 'commands', partition: bucket, offset: texts.offset ?? 0n },
       key: null,
       value: Buffer.from('{}'),
       headers: [],
@@ -39,7 +46,7 @@ export function command(texts: CommandTexts = {}): Command {
     bucket,
     eventId: parseEventId(texts.eventId ?? 'event-1'),
     operationId: contract.identity === 'event' ? null : parseOperationId(operationId),
-    aggregateVersion: null,
+    aggregateVersion: texts.aggregateVersion ?? null,
     data: texts.data ?? { amount: '10000', currency: 'CZK' },
   })
 }

@@ -92,6 +92,8 @@ export async function addDue(
     if (decoded.kind === 'command') commands.push(decoded.command)
   }
   if (commands.length === 0) return ledger
+  // Of those that claim one version, the one that came first is judged first.
+  commands.sort((left, right) => (left.record.position.offset < right.record.position.offset ? -1 : 1))
   await context.names.resolveTenants(commands.map(({ tenantId }) => tenantId))
   const more = await lockAndReadMore(session, commands, context.names)
   return {

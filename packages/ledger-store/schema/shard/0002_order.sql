@@ -21,7 +21,8 @@ CREATE TABLE sequence_step (
   PRIMARY KEY (aggregate_id, version)
 ) ENGINE = InnoDB;
 
--- Commands ahead of their key, with all that is needed to judge them when their turn comes (ORD-2).
+-- Commands ahead of their key, with all that is needed to judge them when their turn comes (ORD-2). An event id used for two operations, or
+-- for two intents, is two commands; operation_id is empty where the event judges.
 CREATE TABLE deferred (
   aggregate_id      BINARY(16) NOT NULL,
   version           BIGINT NOT NULL,
@@ -30,7 +31,7 @@ CREATE TABLE deferred (
   tenant_no         MEDIUMINT UNSIGNED NOT NULL,
   operation_type_no SMALLINT UNSIGNED NOT NULL,
   contract_version  SMALLINT UNSIGNED NOT NULL,
-  operation_id      VARBINARY(129) NULL,
+  operation_id      VARBINARY(129) NOT NULL,
   digest            BINARY(32) NOT NULL,
   bucket            SMALLINT UNSIGNED NOT NULL,
   event_day         SMALLINT UNSIGNED NOT NULL,
@@ -42,7 +43,7 @@ CREATE TABLE deferred (
   headers           MEDIUMBLOB NOT NULL,
   record_time       BIGINT NOT NULL,
   deferred_at       BIGINT NOT NULL,
-  PRIMARY KEY (aggregate_id, version, consumer_no, event_id),
+  PRIMARY KEY (aggregate_id, version, consumer_no, event_id, operation_id, digest),
   KEY source (topic, partition_no, source_offset),
   KEY age (bucket, deferred_at),
   KEY event_day (event_day)

@@ -9,6 +9,9 @@ export interface DeferredKey {
   readonly version: bigint
   readonly consumerNo: number
   readonly eventIdHex: string
+  /** Empty where the event judges. */
+  readonly operationIdHex: string
+  readonly digest: string
   readonly sizeBytes: number
 }
 
@@ -18,14 +21,14 @@ export interface DueRange {
   readonly upTo: bigint
 }
 
-const KEY = 'aggregate_id, version, consumer_no, event_id'
-const ROW_KEY = 'd.aggregate_id, d.version, d.consumer_no, d.event_id'
+const KEY = 'aggregate_id, version, consumer_no, event_id, operation_id, digest'
+const ROW_KEY = 'd.aggregate_id, d.version, d.consumer_no, d.event_id, d.operation_id, d.digest'
 const SIZE = 'COALESCE(OCTET_LENGTH(d.record_value), 0) + OCTET_LENGTH(d.headers)'
 
 /** Rows whose turn might come, per business key the lowest versions first. */
 export function selectDue(ranges: readonly DueRange[], rowsMax: number): string {
   const values = ranges.map(({ aggregateId, upTo }) => `ROW(${hexLiteral(aggregateId)},${upTo})`)
-  return `SELECT due.aggregate_id, due.version, due.consumer_no, due.event_id, due.size_bytes
+  return `SELECT due.aggregate_id, due.version, due.consumer_no, due.event_id, due.operation_id, due.digest, due.size_bytes
     FROM (VALUES ${values.join(',')}) AS wanted (aggregate_id, up_to)
     JOIN LATERAL (
       SELECT ${ROW_KEY}, ${SIZE} AS size_bytes
@@ -64,22 +67,31 @@ export function selectOld(bucket: number, beforeUs: bigint, rowsMax: number): st
 }
 
 export function parseKeys(rows: readonly Row[]): DeferredKey[] {
-  return rows.map(([aggregateId, version, consumerNo, eventId, sizeBytes]) => ({
+  return rows.map(([aggregateId, version, consumerNo, eventId, operationId, digest, sizeBytes]) => ({
     aggregateIdHex: (aggregateId as Buffer).toString('hex') as AggregateId,
     version: BigInt(version as string),
     consumerNo: Number(consumerNo),
     eventIdHex: (eventId as Buffer).toString('hex'),
+    operationIdHex: (operationId as Buffer).toString('hex'),
+    digest: (digest as Buffer).toString('hex'),
     sizeBytes: Number(sizeBytes),
   }))
 }
 
 function keyLiteral(key: Omit<DeferredKey, 'sizeBytes'>): string {
-  return `${hexLiteral(key.aggregateIdHex)},${key.version},${key.consumerNo},${hexLiteral(key.eventIdHex)}`
+  const { aggregateIdHex, version, consumerNo, eventIdHex, operationIdHex, digest } = key
+  return `${hexLiteral(aggregateIdHex)},${version},${consumerNo},${hexLiteral(eventIdHex)},${hexLiteral(operationIdHex)},${hexLiteral(digest)}`
 }
 
 function keyOf(command: Command, names: Names): Omit<DeferredKey, 'sizeBytes'> {
-  const consumerNo = names.consumerNo(command.contract.consumer)
-  return { aggregateIdHex: command.aggregateId, version: command.aggregateVersion ?? 0n, consumerNo, eventIdHex: command.eventIdHex }
+  return {
+    aggregateIdHex: command.aggregateId,
+    version: command.aggregateVersion ?? 0n,
+    consumerNo: names.consumerNo(command.contract.consumer),
+    eventIdHex: command.eventIdHex,
+    operationIdHex: command.operationIdHex ?? '',
+    digest: command.digest,
+  }
 }
 
 /** A message that waits, as it came. */
@@ -95,7 +107,8 @@ export function selectPayloads(keys: readonly DeferredKey[]): string {
     FROM (VALUES ${keys.map((key, i) => `ROW(${i},${keyLiteral(key)})`).join(',')}) AS wanted (i, ${KEY})
     STRAIGHT_JOIN deferred AS d FORCE INDEX (PRIMARY)
       ON d.aggregate_id = wanted.aggregate_id AND d.version = wanted.version
-        AND d.consumer_no = wanted.consumer_no AND d.event_id = wanted.event_id`
+        AND d.consumer_no = wanted.consumer_no AND d.event_id = wanted.event_id
+        AND d.operation_id = wanted.operation_id AND d.digest = wanted.digest`
 }
 
 export function parsePayloads(rows: readonly Row[]): DeferredRow[] {
@@ -130,7 +143,8 @@ export function selectWaiting(commands: readonly Command[], names: Names): strin
     FROM (VALUES ${values.join(',')}) AS wanted (i, ${KEY})
     STRAIGHT_JOIN deferred AS d FORCE INDEX (PRIMARY)
       ON d.aggregate_id = wanted.aggregate_id AND d.version = wanted.version
-        AND d.consumer_no = wanted.consumer_no AND d.event_id = wanted.event_id`
+        AND d.consumer_no = wanted.consumer_no AND d.event_id = wanted.event_id
+        AND d.operation_id = wanted.operation_id AND d.digest = wanted.digest`
 }
 
 export function parseWaiting(rows: readonly Row[], commands: readonly Command[]): Set<string> {
@@ -152,16 +166,15 @@ export function parseSources(rows: readonly Row[]): Set<bigint> {
 export function insertDeferred(rows: readonly DeferralWrite[], names: Names, nowUs: bigint): string {
   const values = rows.map(({ command, eventDay }) => {
     const { topic, partition, offset } = command.record.position
-    const operationId = command.operationIdHex === null ? 'NULL' : hexLiteral(command.operationIdHex)
     return (
       `(${keyLiteral(keyOf(command, names))},${names.tenantNo(command.tenantId)},${names.operationTypeNo(command.contract.name)},` +
-      `${command.contract.version},${operationId},${hexLiteral(command.digest)},${command.bucket},${eventDay},` +
+      `${command.contract.version},${command.bucket},${eventDay},` +
       `${textLiteral(topic)},${partition},${offset},${bytesLiteral(command.record.key)},${bytesLiteral(command.record.value)},` +
       `${textLiteral(headersText(command.record.headers))},${command.record.timestampMs},${nowUs})`
     )
   })
   return `INSERT INTO deferred (${KEY}, tenant_no, operation_type_no,
-      contract_version, operation_id, digest, bucket, event_day,
+      contract_version, bucket, event_day,
       topic, partition_no, source_offset, record_key, record_value,
       headers, record_time, deferred_at)
     VALUES ${values.join(',')}`
@@ -177,5 +190,6 @@ export function deleteKeys(keys: readonly Omit<DeferredKey, 'sizeBytes'>[]): str
     FROM (VALUES ${keys.map((key) => `ROW(${keyLiteral(key)})`).join(',')}) AS done (${KEY})
     STRAIGHT_JOIN deferred AS d FORCE INDEX (PRIMARY)
       ON d.aggregate_id = done.aggregate_id AND d.version = done.version
-        AND d.consumer_no = done.consumer_no AND d.event_id = done.event_id`
+        AND d.consumer_no = done.consumer_no AND d.event_id = done.event_id
+        AND d.operation_id = done.operation_id AND d.digest = done.digest`
 }
