@@ -1,3 +1,16 @@
+import {
+  accountKeyOf,
+  DAY_MS,
+  identityOf,
+  intentUnder,
+  isRetryable,
+  isTooLarge,
+  NOTHING_POSTED,
+  operationIdentity,
+  read,
+  timeOfId,
+} from './naive-parts.ts'
+
 /**
  * The rules of the ledger in their plainest form: one command at a time, Maps, no batch, no digest, no hash. Written from
  * docs/requirements.md and the table of contracts alone, so that it can be wrong only in another way than the product.
@@ -78,21 +91,7 @@ interface Posted {
   readonly balance: bigint
 }
 
-const INTENT_FIELDS: Readonly<Record<NaiveType, Readonly<Record<number, readonly string[]>>>> = {
-  deposit: { 1: ['amount', 'currency'], 2: ['amount', 'currency', 'reference'] },
-  withdraw: { 1: ['amount', 'currency'] },
-  collect: { 1: ['amount', 'currency'] },
-  credit: { 1: ['amount', 'currency'] },
-  open: { 1: ['currency', 'overdraftLimit'] },
-  pay: { 1: ['amount', 'currency'] },
-  entry: { 1: ['amount', 'currency'] },
-  limit: { 1: ['currency', 'overdraftLimit'] },
-  reverse: { 1: ['currency', 'targetOperationId', 'targetType'] },
-}
-const RETRYABLE_FOR_ALL = ['ACCOUNT_NOT_FOUND', 'TARGET_NOT_FOUND', 'BALANCE_OVERFLOW']
-const LARGEST = 9223372036854775807n
-const DAY_MS = 86_400_000
-const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const NEW_ACCOUNT: Account = { balance: 0n, version: 0n, limit: 0n, limitVersion: 0n }
 
 export class NaiveLedger {
   readonly #operations = new Map<string, Decided>()
@@ -321,54 +320,4 @@ export class NaiveLedger {
     this.#parked++
     return { verdict: 'PARKED', reason, first: null }
   }
-}
-
-const NEW_ACCOUNT: Account = { balance: 0n, version: 0n, limit: 0n, limitVersion: 0n }
-const NOTHING_POSTED = { currency: null, amountMinor: 0n, accountVersion: 0n, balanceAfterMinor: 0n }
-
-function isRetryable(type: NaiveType, reason: string): boolean {
-  return RETRYABLE_FOR_ALL.includes(reason) || (type === 'collect' && reason === 'INSUFFICIENT_FUNDS')
-}
-
-function isTooLarge(balance: bigint): boolean {
-  return balance > LARGEST || balance < -LARGEST
-}
-
-function identityOf(command: NaiveCommand): string {
-  if (command.operationId === null) return JSON.stringify(['event', command.tenantId, command.businessKey, command.eventId])
-  return operationIdentity(command, command.type, command.operationId)
-}
-
-function operationIdentity(command: NaiveCommand, type: string, operationId: string): string {
-  return JSON.stringify([command.tenantId, type, operationId, command.businessKey])
-}
-
-function accountKeyOf(tenantId: string, businessKey: string, currency: string): string {
-  return `${tenantId}/${businessKey}/${currency}`
-}
-
-/** The members that make up the intent in that version, or null where the command lacks one. */
-function intentUnder(command: NaiveCommand, version: number): string | null {
-  const fields = INTENT_FIELDS[command.type][version]
-  if (fields === undefined) return null
-  const members = fields.map((name) => command.data[name])
-  return members.includes(undefined) ? null : JSON.stringify(members)
-}
-
-function read(data: Readonly<Record<string, string>>, name: string): string {
-  const value = data[name]
-  if (value === undefined) throw new Error(`the test's command has no ${name}`)
-  return value
-}
-
-/** Milliseconds in a UUIDv7 (RFC 9562) or a ULID; null for ids without a time. */
-function timeOfId(id: string): number | null {
-  if (/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id))
-    return Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`)
-  if (/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id))
-    return id
-      .slice(0, 10)
-      .split('')
-      .reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0)
-  return null
 }

@@ -21,13 +21,14 @@ describe('the published JSON Schemas', () => {
     ...{ amount: '1', currency: 'EUR', reference: 'rent', overdraftLimit: '0' },
     ...{ targetType: 'deposit', targetOperationId: 'pay-1' },
   }
-  const eventOf = ({ name, version, identity, data }: Contract): Record<string, unknown> => {
+  const eventOf = ({ name, version, identity, order, data }: Contract): Record<string, unknown> => {
     const { value } = encodeCommand({
       type: `${name}.v${version}`,
       tenantId: 'bank',
       businessKey: 'anna',
       eventId: '0190a000-0000-7000-8000-000000000001',
       ...(identity === 'operation' ? { operationId: 'pay-1' } : {}),
+      ...(order === 'none' ? {} : { aggregateVersion: 7n }),
       source: '/test',
       data: Object.fromEntries(Object.entries(MEMBERS).filter(([member]) => member in data.shape)),
     })
@@ -41,7 +42,9 @@ describe('the published JSON Schemas', () => {
       const reader = z.fromJSONSchema(JSON.parse(text) as Parameters<typeof z.fromJSONSchema>[0])
       const event = eventOf(contract)
       const operationid = contract.identity === 'operation' ? undefined : 'pay-1'
+      const unversioned = contract.order === 'none' ? [] : [{ ...event, aggregateversion: undefined }]
       const neighbours = [
+        ...unversioned,
         { ...event, operationid },
         { ...event, type: 'onceledger.gift.v1' },
         { ...event, specversion: '0.3' },

@@ -9,6 +9,13 @@ export {
   type PublishedResults,
 } from './batch.ts'
 export { type BatchContext, NO_FAILPOINTS, STORE_FAILPOINTS, type StoreFailpoint, type StoreFailpoints } from './batch-transaction.ts'
+export {
+  BINDING_FAILPOINTS,
+  type BindingDesk,
+  type BindingDeskOptions,
+  type BindingFailpoint,
+  openBindingDesk,
+} from './binding-desk.ts'
 export { registerContracts } from './contract-store.ts'
 export {
   assertShardIdentity,

@@ -26,6 +26,8 @@ export interface ShardContext {
   readonly foundation: SystemFoundation
   /** Partitions that read the log from its first record, because the database had no position for them, and have not committed since. */
   readonly fresh: Set<number>
+  /** The database of another shard, opened and checked when it is first asked for. */
+  databaseOf(shard: number): Promise<ShardDatabase>
   close(): Promise<void>
 }
 
@@ -47,8 +49,9 @@ export async function openContext(config: ShardConfig): Promise<ShardContext> {
     )
   const control = openShardDatabase({ url: config.controlUrl ?? defaultControlUrl(firstUrl), connectionsMax: 2 })
   const database = openShardDatabase({ url, connectionsMax: config.connections + SPARE_CONNECTIONS })
+  const others = new OtherShards(config.mysqlUrls, control)
   const close = async (): Promise<void> => {
-    await Promise.allSettled([database.close(), control.close()])
+    await Promise.allSettled([database.close(), control.close(), others.close()])
   }
   try {
     const registry = createContractRegistry(MONEY_CONTRACTS)
@@ -60,9 +63,50 @@ export async function openContext(config: ShardConfig): Promise<ShardContext> {
     const names = await openNames(control, registry)
     await registerContracts(database, registry, names, systemNowUs())
     const admin = createLogAdmin({ brokers: config.kafkaBrokers, clientId: `onceledger-shard-${config.shard}-admin` })
-    return { database, control, admin, registry, names, foundation, fresh: new Set(), close }
+    const databaseOf = (shard: number): Promise<ShardDatabase> => others.open(shard)
+    return { database, control, admin, registry, names, foundation, fresh: new Set(), databaseOf, close }
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+const OTHER_SHARD_CONNECTIONS = 2
+
+/** Connections to shards where tenant-wide identities are at home. */
+class OtherShards {
+  readonly #urls: readonly string[]
+  readonly #control: ShardDatabase
+  readonly #open = new Map<number, ShardDatabase>()
+
+  constructor(urls: readonly string[], control: ShardDatabase) {
+    this.#urls = urls
+    this.#control = control
+  }
+
+  /** @throws StoreMisconfigured when the URL at that place is missing or leads to another shard. */
+  async open(shard: number): Promise<ShardDatabase> {
+    const known = this.#open.get(shard)
+    if (known !== undefined) return known
+    const url = this.#urls[shard]
+    if (url === undefined) throw new StoreMisconfigured('SHARD_WITHOUT_URL', `ONCELEDGER_MYSQL_URLS names no shard ${shard}`)
+    const database = openShardDatabase({ url, connectionsMax: OTHER_SHARD_CONNECTIONS })
+    try {
+      await assertShardIdentity(this.#control, database, shard)
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+    const meanwhile = this.#open.get(shard)
+    if (meanwhile === undefined) {
+      this.#open.set(shard, database)
+      return database
+    }
+    await database.close()
+    return meanwhile
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#open.values()].map((database) => database.close()))
   }
 }

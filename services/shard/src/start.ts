@@ -3,9 +3,12 @@ import { type CommandConsumer, type CommandLogLogger, createCommandConsumer, typ
 import { gapsTopicOf, resultsTopicOf } from '@onceledger/core'
 import {
   type BatchContext,
+  BINDING_FAILPOINTS,
   createAdjudicator,
   loadAppliedOffset,
   loadOwnedBuckets,
+  loadShardMap,
+  openBindingDesk,
   STORE_FAILPOINTS,
   StoreMisconfigured,
 } from '@onceledger/ledger-store'
@@ -44,7 +47,7 @@ export interface RunningShard {
 const FETCH_BYTES = 4 * 1024 * 1024
 const FETCH_PARTITION_BYTES = 1024 * 1024
 const UNDO_TIMEOUT_MS = 10_000
-const FAILPOINTS = [...STORE_FAILPOINTS, ...RELAY_FAILPOINTS] as const
+const FAILPOINTS = [...STORE_FAILPOINTS, ...BINDING_FAILPOINTS, ...RELAY_FAILPOINTS] as const
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -78,6 +81,14 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
   const admin = await startAdminServer({ host: config.adminHost, port: config.adminPort, metrics: registry, health, log })
   steps.push({ name: 'admin server', stop: () => admin.close() })
 
+  const bindings = await openBindingDesk({
+    shard: config.shard,
+    names: context.names,
+    loadMap: () => loadShardMap(context.control),
+    databaseOf: (shard) => context.databaseOf(shard),
+    nowUs: systemNowUs,
+    failpoints,
+  })
   const parking = new ParkingWindow({ messages: config.parkedMax, windowMs: config.parkedWindowMs }, () => performance.now())
   const store: BatchContext = {
     database: context.database,
@@ -85,6 +96,7 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
     registry: context.registry,
     bucketCount: context.foundation.bucketCount,
     publishing: config.publishResults,
+    bindings,
     mayPark: (partition, messages) => parking.mayPark(partition, messages),
     nowUs: systemNowUs,
     failpoints,

@@ -60,7 +60,7 @@ describe('the watch over the outside world', () => {
   ])('[ADJ-8] starts a partition again where the database stands %s', async (_what, stored, fresh, expected) => {
     const restarted: number[] = []
     const options = optionsFor({ partitions: 8, databaseAnswers: true }, new HealthState())
-    const rows = stored === null ? [] : [[3, stored.toString(), '0', '0', '0', '0', '0']]
+    const rows = stored === null ? [] : [[3, stored.toString(), ...Array.from({ length: 8 }, () => '0')]]
     const database = { withSession: () => Promise.resolve([rows]), close: () => Promise.resolve() } as unknown as ShardContext['database']
     const stats = {
       partition: 3,

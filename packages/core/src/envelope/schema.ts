@@ -5,7 +5,9 @@ import { ATTRIBUTES } from './attributes.ts'
 /** What a contract asks of the envelope beyond what every command has. */
 function attributesOf(contract: Contract): z.ZodObject {
   const type = z.literal(`onceledger.${contract.name}.v${contract.version}`)
-  const { operationid, ...others } = ATTRIBUTES.shape
+  const { operationid, aggregateversion, ...rest } = ATTRIBUTES.shape
+  const version = contract.order === 'none' ? aggregateversion : aggregateversion.unwrap().describe(aggregateversion.description ?? '')
+  const others = { ...rest, aggregateversion: version }
   return contract.identity === 'operation'
     ? z.object({ ...others, type, operationid: operationid.unwrap().describe(operationid.description ?? '') })
     : z.object({ ...others, type, operationid: z.never().optional().describe('Not allowed: the event id judges.') })
