@@ -33,7 +33,7 @@ export { isDatabaseFault } from './fault.ts'
 export { type FoundedLedger, foundLedger, type FoundLedgerOptions } from './found.ts'
 export { type DeriveContext, type DerivedResult, type DerivedResults, deriveResults, loadOutbox } from './derive-results.ts'
 export { assertMigrated, loadMigrations, migrate, type Migration, type SchemaKind } from './migrate.ts'
-export { findTenantNo, type Names, openNames } from './names.ts'
+export { findTenantNo, loadTenantIds, type Names, openNames } from './names.ts'
 export { loadAppliedOffset, loadProgress, type PartitionProgress, resetOffset } from './offsets.ts'
 export { openShardDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
 export type { AppliedOffset } from './sql/fence.ts'
@@ -42,6 +42,16 @@ export { NO_TALLY } from './tally.ts'
 export { type BatchStatements, batchStatements, type BatchToWrite } from './write-batch.ts'
 export { type AccountBalance, type AccountPosting, type LedgerFigures, loadBalances, loadFigures, loadPostings } from './queries/figures.ts'
 export { type CheckedFigures, checkLedger, type LedgerFinding, type LedgerFindings } from './queries/check.ts'
+export {
+  countGaps,
+  type GapCounts,
+  type GapFilter,
+  type GapView,
+  loadGaps,
+  markGapRequested,
+  missingRanges,
+  type VersionRange,
+} from './queries/gaps.ts'
 export { countParked, listParked, type ParkedFilter, type ParkedView } from './queries/parked.ts'
 export {
   type AccountView,

@@ -51,6 +51,17 @@ export async function findTenantNo(control: ShardDatabase, tenantId: string): Pr
   return (await select(control, 'tenant', new Set([tenantId]))).get(tenantId)
 }
 
+/** The names of these tenants. */
+export async function loadTenantIds(control: ShardDatabase, tenantNos: readonly number[]): Promise<Map<number, string>> {
+  if (tenantNos.length === 0) return new Map()
+  const [rows = []] = await control.withSession((session) =>
+    session.run(`SELECT tenant_no, tenant_id
+      FROM tenant
+      WHERE tenant_no IN (${[...new Set(tenantNos)].join(',')})`),
+  )
+  return new Map(rows.map(([no, id]) => [Number(no), (id as Buffer).toString('utf8')]))
+}
+
 /** Two processes may insert the same name at once: the unique key lets one win, and both then read what stands. */
 async function intern(control: ShardDatabase, table: NameTable, names: ReadonlySet<string>): Promise<Map<string, number>> {
   const known = await select(control, table, names)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CommandConsumer, type CommandLogLogger, createCommandConsumer, type StartPosition } from '@onceledger/command-log'
+import { type CommandConsumer, type CommandLogLogger, createCommandConsumer, createResultProducer, type StartPosition } from '@onceledger/command-log'
 import { gapsTopicOf, resultsTopicOf } from '@onceledger/core'
 import {
   type BatchContext,
@@ -26,6 +26,7 @@ import {
 import type { ShardConfig } from './config.ts'
 import { openContext, type ShardContext, systemNowUs } from './context.ts'
 import { createShardMetrics, type ShardMetrics, watchPartitions } from './observe.ts'
+import { watchGaps } from './gap-watch.ts'
 import { ParkingWindow } from './parking-window.ts'
 import { createPartitionHandler } from './partition-handler.ts'
 import { openResults, type ResultsOutletParts } from './results/outlet.ts'
@@ -103,7 +104,13 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
   }
   const adjudicator = createAdjudicator({ ...store, random: Math.random, sleep: (ms) => delay(ms), observer: metrics })
   const restart = (partition: number): void => void setImmediate(() => consumer.restart(partition))
-  const results = config.publishResults ? openResults({ config, context, failpoints, health, metrics, log, restart }) : null
+  const producer = createResultProducer({
+    brokers: config.kafkaBrokers,
+    clientId: `onceledger-shard-${config.shard}-${process.pid}-results`,
+    contentType: 'application/cloudevents+json',
+  })
+  steps.push({ name: 'producer', stop: () => producer.close() })
+  const results = config.publishResults ? openResults({ context, producer, failpoints, health, metrics, log, restart }) : null
   const turns = new PartitionTurns()
   const stopping = new AbortController()
   const handle = createPartitionHandler({
@@ -137,6 +144,10 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
   await consumer.start()
   health.set('consumer', true, '')
   steps.push({ name: 'sweeper', stop: sweeper.start() })
+  steps.push({
+    name: 'gap watch',
+    stop: watchGaps({ context, consumer, producer, metrics, intervalMs: config.gapIntervalMs, nowUs: systemNowUs, log }),
+  })
   steps.push({ name: 'watch', stop: watchOutside({ context, consumer, health, metrics, log }) })
   steps.push({
     name: 'readiness',
@@ -159,13 +170,12 @@ async function requireTopics(config: ShardConfig, { admin, foundation }: ShardCo
 }
 
 /** No batch is in flight any more: what was judged is told, and what was told is remembered, as far as the time allows. */
-async function closeResults({ relay, producer }: ResultsOutletParts, sweeper: Sweeper, timeoutMs: number): Promise<void> {
+async function closeResults({ relay }: ResultsOutletParts, sweeper: Sweeper, timeoutMs: number): Promise<void> {
   try {
     await withTimeout(relay.drained(), timeoutMs / 2, 'the results that wait')
   } finally {
     relay.stop()
     await sweeper.rememberAll()
-    await producer.close()
   }
 }
 

@@ -1,7 +1,6 @@
-import { createResultProducer, type ResultProducer } from '@onceledger/command-log'
+import type { ResultProducer } from '@onceledger/command-log'
 import { resultsTopicOf } from '@onceledger/core'
 import type { HealthState, Logger } from '@onceledger/runtime'
-import type { ShardConfig } from '../config.ts'
 import type { ShardContext } from '../context.ts'
 import type { ShardMetrics } from '../observe.ts'
 import { ResultCatchUp } from './catch-up.ts'
@@ -10,12 +9,11 @@ import { type RelayOptions, ResultRelay } from './relay.ts'
 export interface ResultsOutletParts {
   readonly relay: ResultRelay
   readonly catchUp: ResultCatchUp
-  readonly producer: ResultProducer
 }
 
 export interface OutletOptions {
-  readonly config: ShardConfig
   readonly context: ShardContext
+  readonly producer: ResultProducer
   readonly failpoints: RelayOptions['failpoints']
   readonly health: HealthState
   readonly metrics: ShardMetrics
@@ -23,15 +21,10 @@ export interface OutletOptions {
   readonly restart: (partition: number) => void
 }
 
-/** Wires what publishes results: a producer of its own, the relay, and the catch-up after a crash. */
-export function openResults({ config, context, failpoints, health, metrics, log, restart }: OutletOptions): ResultsOutletParts {
+/** Wires what publishes results: the relay, and the catch-up after a crash. */
+export function openResults({ context, producer, failpoints, health, metrics, log, restart }: OutletOptions): ResultsOutletParts {
   const { database, names, registry, admin, foundation } = context
   const { topic, bucketCount } = foundation
-  const producer = createResultProducer({
-    brokers: config.kafkaBrokers,
-    clientId: `onceledger-shard-${config.shard}-${process.pid}-results`,
-    contentType: 'application/cloudevents+json',
-  })
   const relay = new ResultRelay({
     producer,
     topic: resultsTopicOf(topic),
@@ -58,5 +51,5 @@ export function openResults({ config, context, failpoints, health, metrics, log,
       log.warn({ partition, messages }, 'messages judged before have no stored trace, so their results cannot be told')
     },
   })
-  return { relay, catchUp, producer }
+  return { relay, catchUp }
 }
