@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkLedger, defaultControlUrl, withDatabase } from '@onceledger/ledger-store'
@@ -14,15 +13,11 @@ import {
   waitForLagZero,
 } from '@onceledger/testkit'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-
-interface CliRun {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
+import { type CliRun, runLedgerctl } from '../support/ledgerctl.ts'
 
 let ledger: TestLedger
 let shards: ShardProcess[] = []
+const SHARD_MIGRATIONS = readdirSync('packages/ledger-store/schema/shard').toSorted()
 const folder = mkdtempSync(join(tmpdir(), 'onceledger-cli-'))
 
 beforeAll(async () => {
@@ -36,15 +31,7 @@ afterAll(async () => {
 })
 
 function ledgerctl(args: readonly string[], input: string | Buffer = '', env: Readonly<Record<string, string>> = {}): Promise<CliRun> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      ['--disable-warning=TimeoutNegativeWarning', 'services/ledgerctl/src/main.ts', ...args],
-      { env: { ...process.env, ...ledger.env(), ...env }, timeout: 60_000 },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    )
-    child.stdin?.end(input)
-  })
+  return runLedgerctl({ ...ledger.env(), ...env }, args, input)
 }
 
 async function json(...args: readonly string[]): Promise<unknown> {
@@ -77,7 +64,7 @@ describe('ledgerctl on real servers', () => {
       const runs = [await ledgerctl(migrate, '', env), await ledgerctl(migrate, '', env)].map(({ stdout }) => JSON.parse(stdout) as unknown)
       expect(runs).toMatchObject([
         {
-          migrated: ['control/0001_control.sql', 'shard-0/0001_ledger.sql', 'shard-1/0001_ledger.sql'],
+          migrated: ['control/0001_control.sql', ...[0, 1].flatMap((shard) => SHARD_MIGRATIONS.map((file) => `shard-${shard}/${file}`))],
           topic_created: true,
           buckets: 4,
           shards: 2,

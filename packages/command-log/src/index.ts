@@ -18,6 +18,7 @@ export {
   type AppendedRange,
   type CommandProducer,
   createCommandProducer,
+  type HeaderValue,
   type OutgoingRecord,
   type ProducerOptions,
 } from './producer.ts'

@@ -3,11 +3,14 @@ import { CommandLogError, describeError } from './errors.ts'
 import { createKafka, type LogConnection, RETRY } from './kafka-client.ts'
 import { type CommandLogLogger, SILENT_LOGGER } from './observer.ts'
 
+export type HeaderValue = Uint8Array | string
+
 /** A record to append. Without `partition` the key decides, as with any default partitioner (RTE-1). */
 export interface OutgoingRecord {
   readonly key: Uint8Array | string | null
   readonly value: Uint8Array | string | null
-  readonly headers?: Readonly<Record<string, Uint8Array | string>>
+  /** Several values of one name where a list is given. */
+  readonly headers?: Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>
   readonly partition?: number
 }
 
@@ -143,9 +146,17 @@ export function splitRequests(records: readonly OutgoingRecord[], maxRequestByte
 
 function messageOf({ key, value, headers, partition }: OutgoingRecord): Message {
   const message: Message = { key: key === null ? null : bufferOf(key), value: value === null ? null : bufferOf(value) }
-  if (headers !== undefined) message.headers = Object.fromEntries(Object.entries(headers).map(([name, bytes]) => [name, bufferOf(bytes)]))
+  if (headers !== undefined) message.headers = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, headerOf(value)]))
   if (partition !== undefined) message.partition = partition
   return message
+}
+
+function headerOf(value: HeaderValue | readonly HeaderValue[]): Buffer | Buffer[] {
+  return isList(value) ? value.map(bufferOf) : bufferOf(value)
+}
+
+function isList(value: HeaderValue | readonly HeaderValue[]): value is readonly HeaderValue[] {
+  return Array.isArray(value)
 }
 
 function bufferOf(bytes: Uint8Array | string): Buffer {
@@ -155,7 +166,10 @@ function bufferOf(bytes: Uint8Array | string): Buffer {
 
 function outgoingSizeBytes({ key, value, headers }: OutgoingRecord): number {
   let sizeBytes = RECORD_OVERHEAD_BYTES + lengthOf(key) + lengthOf(value)
-  for (const name in headers) sizeBytes += Buffer.byteLength(name) + lengthOf(headers[name] ?? null) + 8
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    for (const each of isList(value) ? value : [value]) sizeBytes += Buffer.byteLength(name) + lengthOf(each) + 8
+  }
   return sizeBytes
 }
 

@@ -35,7 +35,9 @@ export { type DeriveContext, type DerivedResult, type DerivedResults, deriveResu
 export { assertMigrated, loadMigrations, migrate, type Migration, type SchemaKind } from './migrate.ts'
 export { findTenantNo, loadTenantIds, type Names, openNames } from './names.ts'
 export { loadAppliedOffset, loadProgress, type PartitionProgress, resetOffset } from './offsets.ts'
+export { discardParked, markReplayed, type OperatorAction, type ReplayPlace } from './parked-actions.ts'
 export { openShardDatabase, type Row, type Session, type ShardDatabase, type ShardDatabaseOptions } from './session.ts'
+export { ATTEMPTS_HEADER } from './sql/evidence.ts'
 export type { AppliedOffset } from './sql/fence.ts'
 export { type PartitionToSweep, type SweepOutcome, sweepPartition } from './sweep.ts'
 export { NO_TALLY } from './tally.ts'
@@ -52,7 +54,20 @@ export {
   missingRanges,
   type VersionRange,
 } from './queries/gaps.ts'
-export { countParked, listParked, type ParkedFilter, type ParkedView } from './queries/parked.ts'
+export {
+  countParked,
+  countParkedBy,
+  findParked,
+  groupParked,
+  listParked,
+  PARKED_STATES,
+  type ParkedAction,
+  type ParkedFilter,
+  type ParkedGroup,
+  type ParkedMessage,
+  type ParkedState,
+  type ParkedView,
+} from './queries/parked.ts'
 export {
   type AccountView,
   type AggregateName,

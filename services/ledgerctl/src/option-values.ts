@@ -1,4 +1,6 @@
+import { PARKED_STATES, type ParkedState } from '@onceledger/ledger-store'
 import { InvalidArgumentError } from 'commander'
+import { z } from 'zod'
 
 const LIST_MAX = 10_000
 /** Buckets are stored as SMALLINT UNSIGNED. */
@@ -35,4 +37,23 @@ export function offset(text: string): bigint {
 export function topicName(text: string): string {
   if (!TOPIC.test(text)) throw new InvalidArgumentError('must be 1 to 249 of the characters A-Z a-z 0-9 . _ -')
   return text
+}
+
+/** Collects ids of one or more arguments. */
+export function ids(text: string, before: bigint[] | undefined): bigint[] {
+  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('an id is a whole number from 1 on')
+  return [...(before ?? []), BigInt(text)]
+}
+
+export function parkedState(text: string): ParkedState | 'all' {
+  const state = [...PARKED_STATES, 'all' as const].find((each) => each === text)
+  if (state === undefined) throw new InvalidArgumentError(`must be one of ${PARKED_STATES.join(', ')}, all`)
+  return state
+}
+
+/** RFC 3339 with its zone, so that no local time is guessed. @returns microseconds since 1970. */
+export function timeUs(text: string): bigint {
+  const time = z.iso.datetime({ offset: true }).safeParse(text)
+  if (!time.success) throw new InvalidArgumentError('must be a time of RFC 3339 with its zone, such as 2026-12-01T10:00:00Z')
+  return BigInt(Date.parse(time.data)) * 1000n
 }

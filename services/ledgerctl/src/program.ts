@@ -6,7 +6,6 @@ import { showEvent } from './commands/event.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { resetOffsetCommand } from './commands/offsets.ts'
 import { showOperation } from './commands/operation.ts'
-import { listParkedCommand } from './commands/parked.ts'
 import { shardsCommand } from './commands/shards.ts'
 import { submitCommand } from './commands/submit.ts'
 import { readConfig } from './config.ts'
@@ -14,6 +13,7 @@ import { EXIT_HELP } from './exit.ts'
 import { type Ledger, type LedgerOptions, openLedger } from './ledger.ts'
 import { bucketCount, count, listLength, offset, topicName } from './option-values.ts'
 import { createOutput, type Output, type Streams } from './output.ts'
+import { addParked } from './program-parked.ts'
 import { createProgressBar, NO_PROGRESS, type Progress } from './progress.ts'
 
 export interface ProgramOptions {
@@ -55,7 +55,7 @@ function addJson(command: Command, onJson: () => void): void {
   for (const each of command.commands) addJson(each, onJson)
 }
 
-type WithLedger = (work: (ledger: Ledger, output: Output) => Promise<void>, options?: LedgerOptions) => Promise<void>
+export type WithLedger = (work: (ledger: Ledger, output: Output) => Promise<void>, options?: LedgerOptions) => Promise<void>
 
 function addWriting(program: Command, withLedger: WithLedger, createProgress: () => Progress): void {
   program
@@ -135,16 +135,7 @@ function addOperating(program: Command, withLedger: WithLedger): void {
     .command('check')
     .description('hold all balances against all postings; reads whole tables')
     .action(() => withLedger(checkCommand, { queryTimeoutMs: CHECK_QUERY_TIMEOUT_MS }))
-  program
-    .command('parked')
-    .description('messages that could not be judged')
-    .command('list')
-    .option('--reason <code>')
-    .option('--limit <n>', 'in all, the oldest first', listLength, 100)
-    .option('--shard <n>', 'one shard only', count)
-    .action((options: Parameters<typeof listParkedCommand>[2]) =>
-      withLedger((ledger, output) => listParkedCommand(ledger, output, options)),
-    )
+  addParked(program, withLedger)
   program
     .command('offsets')
     .description('positions in the log')

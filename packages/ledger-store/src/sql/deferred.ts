@@ -2,6 +2,7 @@ import { type AggregateId, type Command, type DeferralWrite, deferredKeyOf, type
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { bytesLiteral, hexLiteral, textLiteral } from './literal.ts'
+import { headersText, parseHeaders } from './record.ts'
 
 /** A row of `deferred` without its payload. */
 export interface DeferredKey {
@@ -123,17 +124,6 @@ export function parsePayloads(rows: readonly Row[]): DeferredRow[] {
     },
     deferredAtUs: BigInt(row[8] as string),
   }))
-}
-
-/** As `headersText` wrote them. */
-export function parseHeaders(stored: Buffer): SourceRecord['headers'] {
-  const pairs = JSON.parse(stored.toString('utf8')) as readonly (readonly [string, string])[]
-  return pairs.map(([name, value]) => [name, Buffer.from(value, 'base64')] as const)
-}
-
-/** Header names may repeat and their values are bytes: a list of pairs. */
-export function headersText(headers: SourceRecord['headers']): string {
-  return JSON.stringify(headers.map(([name, value]) => [name, Buffer.from(value).toString('base64')]))
 }
 
 /** Which of these commands wait already. */

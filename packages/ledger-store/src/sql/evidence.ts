@@ -1,7 +1,8 @@
-import { type AuditWrite, type ParkedWrite, recordDigest, type SourcePosition, TENANT_ID_BYTES_MAX } from '@onceledger/core'
+import { type AuditWrite, type ParkedWrite, recordDigest, type SourcePosition, type SourceRecord, TENANT_ID_BYTES_MAX } from '@onceledger/core'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { bytesLiteral, hexLiteral, textLiteral, utf8Literal } from './literal.ts'
+import { headersText } from './record.ts'
 
 const DETAIL_CHARACTERS_MAX = 1_000
 const REASON_BYTES_MAX = 64
@@ -35,18 +36,28 @@ export function insertAudits(rows: readonly AuditWrite[], names: Names, nowUs: b
 export function insertParked(rows: readonly ParkedWrite[], nowUs: bigint): string {
   const values = rows.map(({ record, tenantId, reason, detail, retryable }) => {
     const { topic, partition, offset } = record.position
-    const headers = JSON.stringify(record.headers.map(([name, value]) => [name, Buffer.from(value).toString('base64')]))
     return (
       `(${textLiteral(topic)},${partition},${offset},${bytesLiteral(recordDigest(record))},${textLiteral(reason.slice(0, REASON_BYTES_MAX))},${utf8Literal(detail.slice(0, DETAIL_CHARACTERS_MAX).toWellFormed())},` +
       `${tenantLiteral(tenantId)},${retryable ? 1 : 0},${retryable ? nowUs + RETRY_AFTER_US : 'NULL'},` +
-      `${bytesLiteral(record.key)},${bytesLiteral(record.value)},${textLiteral(headers)},${record.timestampMs},${nowUs})`
+      `${bytesLiteral(record.key)},${bytesLiteral(record.value)},${textLiteral(headersText(record.headers))},${record.timestampMs},${nowUs},${attemptOf(record)})`
     )
   })
   return `INSERT INTO parked (topic, partition_no, source_offset, record_digest, reason, detail,
       tenant_id, retryable, retry_at,
-      record_key, record_value, headers, record_time, parked_at)
+      record_key, record_value, headers, record_time, parked_at, attempts)
     VALUES ${values.join(',')}
-    ON DUPLICATE KEY UPDATE attempts = attempts + 1`
+    ON DUPLICATE KEY UPDATE attempts = parked.attempts + 1`
+}
+
+/** Set by a replay: how often the message had been judged before. */
+export const ATTEMPTS_HEADER = 'onceledger-parked-attempts'
+const ATTEMPTS = /^[1-9]\d{0,8}$/
+
+/** It says something to a person and decides nothing, so it does not matter that a sender could set it. */
+function attemptOf({ headers }: SourceRecord): number {
+  const before = headers.findLast(([name]) => name === ATTEMPTS_HEADER)
+  const text = before === undefined ? '' : Buffer.from(before[1]).toString('latin1')
+  return ATTEMPTS.test(text) ? Number(text) + 1 : 1
 }
 
 /** A parked message may claim a tenant that no tenant can be called; its bytes still say so. */
