@@ -18,7 +18,7 @@ import {
   type ShardDatabase,
   withDatabase,
 } from '@onceledger/ledger-store'
-import { bucketOf, bucketOfKey, ownerOf } from '@onceledger/shard-map'
+import { bucketOf, bucketOfKey, homeBucketOf, ownerOf, type ShardMap } from '@onceledger/shard-map'
 import { nowUs, serverUrl, uuidv7 } from './store-ledger.ts'
 
 const BUCKETS = 8
@@ -27,6 +27,8 @@ const TENANT = 'bank'
 export interface ShardSetup {
   readonly failpoints?: BindingDeskOptions['failpoints']
   readonly databaseOf?: BindingDeskOptions['databaseOf']
+  /** Changes the map that the control schema gives. */
+  readonly seeMap?: (map: ShardMap) => ShardMap
   readonly observer?: NonNullable<AdjudicatorOptions['observer']>
 }
 
@@ -71,7 +73,7 @@ export async function createTwoShards(): Promise<TwoShards> {
       const bindings = await openBindingDesk({
         shard,
         names,
-        loadMap: () => loadShardMap(control),
+        loadMap: async () => (setup.seeMap ?? ((given) => given))(await loadShardMap(control)),
         databaseOf: setup.databaseOf ?? (async (other) => databaseIn(other)),
         nowUs,
         failpoints: setup.failpoints ?? { hit: () => undefined },
@@ -90,12 +92,17 @@ export async function createTwoShards(): Promise<TwoShards> {
         ...(setup.observer === undefined ? {} : { observer: setup.observer }),
       })
     },
-    keyIn: (shard, no = 0) => nth(no, (i) => `account-${i}`, (key) => shardOf(key) === shard),
+    keyIn: (shard, no = 0) =>
+      nth(
+        no,
+        (i) => `account-${i}`,
+        (key) => shardOf(key) === shard,
+      ),
     identityIn: (shard, no = 0) =>
       nth(
         no,
         (i) => `payment-${i}`,
-        (id) => ownerOf(map, bucketOfKey(`${TENANT}/pay/${id}`, BUCKETS)).shard === shard,
+        (id) => ownerOf(map, homeBucketOf(TENANT, 'pay', id, BUCKETS)).shard === shard,
       ),
     command: (type, businessKey, operationId, data) => {
       return { type, tenantId: TENANT, businessKey, eventId: uuidv7(), operationId, source: '/test', data: { currency: 'EUR', ...data } }

@@ -1,8 +1,16 @@
-import { adjudicate, Bug, type Command, type ContractRegistry, CorruptData, type Judgement, type ParkedWrite,
-  type StoredBinding } from '@onceledger/core'
+import {
+  adjudicate,
+  Bug,
+  type Command,
+  type ContractRegistry,
+  CorruptData,
+  type Judgement,
+  type ParkedWrite,
+  type StoredBinding,
+} from '@onceledger/core'
 import { type Batch, type BatchOutcome, type BatchSource, commandsOf, type Published, recordOf } from './batch.ts'
 import { type BatchResults, resultsOf } from './batch-results.ts'
-import type { BindingDesk } from './binding-desk.ts'
+import type { BindingDesk, BindingPlan } from './binding-desk.ts'
 import { addDue, chooseDue } from './due.ts'
 import { StoreMisconfigured } from './errors.ts'
 import type { Names } from './names.ts'
@@ -65,16 +73,21 @@ export async function runBatchTransaction(context: BatchContext, batch: Batch, m
   const commands = commandsOf(batch.items)
   await context.names.resolveTenants(commands.map((command) => command.tenantId))
   // A claim has no effect, so it may stand before the transaction; what it says does not change any more (RTE-2).
-  const claimed = (await context.bindings?.claimRemote(commands)) ?? new Map<string, StoredBinding>()
+  const plan = context.bindings?.plan(commands)
+  const claimed = (await plan?.claimRemote()) ?? new Map<string, StoredBinding>()
   return context.database.withSession(async (session) => {
-    const state = await beginAndRead(session, batch, context.names, context.bindings, mode)
+    const state = await beginAndRead(session, batch, context.names, plan, mode)
     const refusal = refuseUnlessOurs(batch, state)
-    if (refusal !== null) return rollBack(session, refusal)
+    if (refusal !== null) {
+      const outcome = await rollBack(session, refusal)
+      if (refusal.kind === 'not-owner' && !batch.buckets.includes(refusal.bucket)) await context.bindings?.refresh()
+      return outcome
+    }
 
     const due = chooseDue(state.due, state.ledger.sequences, commands, DUE_ROWS_MAX)
     const bindings = new Map([...state.ledger.bindings, ...claimed])
     const ledger = await addDue(session, { ...state.ledger, bindings }, due.keys, context)
-    const judged = await judgeLocked(context, session, batch, { ...state, ledger }, mode)
+    const judged = await judgeLocked({ ...context, plan }, session, batch, { ...state, ledger }, mode)
     if (judged.parked > 0 && context.mayPark?.(batch.source.partition, judged.parked) === false)
       return rollBack(session, { kind: 'parking-storm', parked: judged.parked })
     await sendWrites(context.failpoints, session, judged.rows, judged.offset)
@@ -117,6 +130,10 @@ function continues(source: BatchSource, storedNext: bigint): boolean {
   return source.redelivery === true ? source.expectedOffset <= storedNext : source.expectedOffset === storedNext
 }
 
+interface PlannedContext extends BatchContext {
+  readonly plan: BindingPlan | undefined
+}
+
 interface JudgedBatch extends BatchStatements {
   readonly judgements: readonly Judgement[]
   readonly results: readonly Published[]
@@ -131,7 +148,7 @@ interface JudgedBatch extends BatchStatements {
  * are read before such a verdict is believed (ADJ-2): a known operation is a duplicate or a conflict, whatever the accounts say now.
  */
 async function judgeLocked(
-  context: BatchContext,
+  context: PlannedContext,
   session: Session,
   batch: Batch,
   state: LockedState,
@@ -144,7 +161,7 @@ async function judgeLocked(
 }
 
 /** Pure but for the clock. @throws JudgementFailed */
-function judge(context: BatchContext, batch: Batch, state: LockedState): JudgedBatch {
+function judge(context: PlannedContext, batch: Batch, state: LockedState): JudgedBatch {
   const nowUs = context.nowUs()
   try {
     const judged = adjudicate(state.ledger, commandsOf(batch.items), { nowUs, registry: context.registry })
@@ -160,7 +177,7 @@ function judge(context: BatchContext, batch: Batch, state: LockedState): JudgedB
       outbox,
       publishing: context.publishing,
       names: context.names,
-      homeBucketOf: (command) => homeBucketOf(context, command),
+      homeBucketOf: (command) => localHomeOf(context, command),
       nowUs,
     })
     return { judgements, results, unguarded: judged.writes.parked.length, parked: writes.parked.length, ...statements }
@@ -182,10 +199,10 @@ function publishable(
 }
 
 /** Identities at home in another shard were claimed there, so none of them is claimed here. */
-function homeBucketOf({ bindings }: BatchContext, command: Command): number {
-  const place = bindings?.placeOf(command)
-  if (place?.local !== true) throw new Bug(`the identity of a ${command.contract.name} was not claimed before it was judged`)
-  return place.bucket
+function localHomeOf({ plan }: PlannedContext, command: Command): number {
+  const bucket = plan?.localBucketOf(command) ?? null
+  if (bucket === null) throw new Bug(`the identity of a ${command.contract.name} was not claimed before it was judged`)
+  return bucket
 }
 
 /** Messages of a redelivery that lie behind the applied offset are in its tallies already. */

@@ -9,7 +9,7 @@ import {
   operationKeyOf,
 } from '@onceledger/core'
 import { type Batch, commandsOf } from './batch.ts'
-import type { BindingDesk } from './binding-desk.ts'
+import type { BindingPlan } from './binding-desk.ts'
 import type { Names } from './names.ts'
 import { ifAny, Packet } from './packet.ts'
 import type { Session } from './session.ts'
@@ -63,7 +63,7 @@ export async function beginAndRead(
   session: Session,
   batch: Batch,
   names: Names,
-  bindings: BindingDesk | undefined,
+  plan: BindingPlan | undefined,
   mode: ReadMode,
 ): Promise<LockedState> {
   const commands = commandsOf(batch.items)
@@ -71,7 +71,7 @@ export async function beginAndRead(
   const ordered = commands.filter(({ contract }) => contract.order === 'sequence')
   const sequences = oneOfEachAggregate(ordered)
 
-  const fencedBuckets = [...new Set([...batch.buckets, ...(bindings?.localBuckets(commands) ?? [])])]
+  const fencedBuckets = [...new Set([...batch.buckets, ...(plan?.localBuckets ?? [])])]
 
   const packet = new Packet()
   packet.add('START TRANSACTION')
@@ -80,7 +80,7 @@ export async function beginAndRead(
   const accounts = packet.add(ifAny(owners, lockAccounts))
   const heads = packet.add(ifAny(sequences, lockHeads))
   const due = packet.add(ifAny(dueRanges(ordered), (ranges) => selectDue(ranges, DUE_REACH)))
-  const known = addIdentities(packet, commands, names, bindings, mode)
+  const known = addIdentities(packet, commands, names, plan, mode)
   await packet.send(session)
 
   return {
@@ -104,14 +104,14 @@ function addIdentities(
   packet: Packet,
   commands: readonly Command[],
   names: Names,
-  bindings: BindingDesk | undefined,
+  plan: BindingPlan | undefined,
   mode: ReadMode,
 ): () => Identities {
   const targets = reversalTargets(commands, names)
   const toRead = mode === 'read-first' ? commands : []
   const identities = mode === 'read-first' ? operationsToRead(commands, targets, names) : targets
   const ordered = toRead.filter(({ contract }) => contract.order === 'sequence')
-  const bound = toRead.filter((command) => command.contract.scope === 'tenant' && bindings?.placeOf(command).local === true)
+  const bound = plan === undefined ? [] : toRead.filter((command) => plan.localBucketOf(command) !== null)
 
   const operations = packet.add(ifAny(identities, (list) => selectOperations(list, names)))
   const reversals = packet.add(ifAny(targets, (list) => selectReversals(list, names)))

@@ -54,14 +54,12 @@ export function batchStatements(batch: BatchToWrite): BatchStatements {
  * The statements that write a batch's rows, in a fixed order of tables and with rows sorted by key, so that two transactions never
  * wait for each other in a circle. They are plain inserts: whatever stands already makes them fail, and with them the packet.
  */
-export function rowStatements(
-  writes: BatchWrites,
-  names: Names,
-  homeBucketOf: BatchToWrite['homeBucketOf'],
-  nowUs: bigint,
-): string[] {
+export function rowStatements(writes: BatchWrites, names: Names, homeBucketOf: BatchToWrite['homeBucketOf'], nowUs: bigint): string[] {
   const statements = [...accountStatements(writes.accounts, names), ...headStatements(writes.sequences, names)]
-  if (writes.bindings.length > 0) statements.push(insertBindings(writes.bindings.toSorted(byOperation), names, homeBucketOf, nowUs))
+  if (writes.bindings.length > 0) {
+    const bindings = writes.bindings.toSorted(byOperation).map(({ command }) => ({ command, bucket: homeBucketOf(command) }))
+    statements.push(insertBindings(bindings, names, nowUs))
+  }
   if (writes.operations.length > 0) statements.push(insertOperations(writes.operations.toSorted(byOperation), names))
   if (writes.steps.length > 0) statements.push(insertSteps(writes.steps, names))
   if (writes.reversals.length > 0) statements.push(insertReversals(writes.reversals.toSorted(byOperation), names))

@@ -1,4 +1,4 @@
-import { routingKey } from '@onceledger/core'
+import { bindingKey, routingKey } from '@onceledger/core'
 import { ShardMapError } from './errors.ts'
 import { murmur2 } from './murmur2.ts'
 
@@ -12,6 +12,15 @@ const BUCKET_COUNT_MAX = 1 << 20
  */
 export function bucketOf(tenantId: string, businessKey: string, bucketCount: number): number {
   return bucketOfKey(routingKey(tenantId, businessKey), bucketCount)
+}
+
+/**
+ * The home bucket of a tenant-wide identity (RTE-2): the same hash over the UTF-8 bytes of `tenantId/type/operationId`, whatever business key the
+ * operation is used for.
+ * @throws ShardMapError BUCKET_COUNT_INVALID
+ */
+export function homeBucketOf(tenantId: string, type: string, operationId: string, bucketCount: number): number {
+  return bucketOfKey(bindingKey(tenantId, type, operationId), bucketCount)
 }
 
 /**

@@ -1,4 +1,4 @@
-export { bucketOf, bucketOfKey } from './bucket.ts'
+export { bucketOf, bucketOfKey, homeBucketOf } from './bucket.ts'
 export { ShardMapError, type ShardMapErrorCode } from './errors.ts'
 export { murmur2 } from './murmur2.ts'
 export {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { bucketOf, bucketOfKey, murmur2, ShardMapError } from '../src/index.ts'
+import { bucketOf, bucketOfKey, homeBucketOf, murmur2, ShardMapError } from '../src/index.ts'
 
 interface Vectors {
   readonly partitionCounts: readonly number[]
@@ -33,6 +33,13 @@ describe('buckets', () => {
   it('[RTE-1] the business key and the tenant decide together', () => {
     expect(bucketOf('bank', 'account-1', 64)).toBe(bucketOfKey('bank/account-1', 64))
     expect(bucketOf('bank', '账户', 64)).toBe(bucketOfKey(Buffer.from('bank/账户', 'utf8'), 64))
+  })
+
+  it('[RTE-2] a tenant-wide identity has a home of its own, by tenant, type and operation, and the homes spread over all buckets', () => {
+    expect(homeBucketOf('bank', 'pay', 'payment-1', 64)).toBe(bucketOfKey('bank/pay/payment-1', 64))
+    const homes = Array.from({ length: 6_400 }, (_, i) => homeBucketOf('bank', 'pay', `payment-${i}`, 64))
+    const filled = [...Map.groupBy(homes, (home) => home).values()].map(({ length }) => length)
+    expect([filled.length, Math.min(...filled) > 50, Math.max(...filled) < 200]).toEqual([64, true, true])
   })
 
   it.each([0, -1, 1.5, Number.NaN, 1 << 21])('refuses %d buckets', (count) => {

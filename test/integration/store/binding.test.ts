@@ -123,7 +123,7 @@ describe('a tenant-wide identity', () => {
     const away = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
     await expect(pay(one, ledger.identityIn(1), '10', { databaseOf: () => Promise.reject(away) })).rejects.toMatchObject({
       name: 'StoreUnavailable',
-      code: 'ECONNREFUSED',
+      code: 'HOME_SHARD_AWAY',
     })
     expect(await everywhere(PAID)).toBe(0)
     expect(await everywhere('SELECT COUNT(*) FROM parked')).toBe(0)
@@ -135,5 +135,29 @@ describe('a tenant-wide identity', () => {
     await ledger.databases[1]?.withSession((session) => session.run(`UPDATE owned_bucket SET state = 'FROZEN'`))
     await expect(pay(one, ledger.identityIn(1))).rejects.toMatchObject({ code: 'HOME_BUCKET_MOVED' })
     expect(await everywhere('SELECT COUNT(*) FROM binding')).toBe(0)
+  })
+
+  it.each([
+    ['other', 0],
+    ['own', 1],
+  ])('[RTE-2] whose home has moved to the %s shard is claimed there once the fence has refused the old map', async (_case, staleHome) => {
+    const one = ledger.keyIn(0)
+    await fund(one)
+    const home = 1 - staleHome
+    const identity = ledger.identityIn(home)
+    let loads = 0
+    const adjudicator = await ledger.adjudicator(0, {
+      seeMap: ({ bucketCount, owners }) => {
+        const stale = loads++ === 0
+        return { bucketCount, owners: owners.map((owner) => (stale ? { ...owner, shard: staleHome } : owner)) }
+      },
+    })
+    const batch = ledger.batch([ledger.command('pay.v1', one, identity, { amount: '10' })])
+    if (staleHome === 0) expect(await adjudicator.judge(batch)).toMatchObject({ kind: 'not-owner', state: 'ABSENT' })
+    else await expect(adjudicator.judge(batch)).rejects.toMatchObject({ code: 'HOME_BUCKET_MOVED' })
+    expect(await everywhere('SELECT COUNT(*) FROM binding')).toBe(0)
+    expect(verdictsOf(await adjudicator.judge(batch))).toEqual(['APPLIED'])
+    expect(await count(home, 'SELECT COUNT(*) FROM binding')).toBe(1)
+    expect(await everywhere('SELECT COUNT(*) FROM parked')).toBe(0)
   })
 })

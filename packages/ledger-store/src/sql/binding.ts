@@ -1,4 +1,4 @@
-import type { BindingWrite, BusinessKey, Command, StoredBinding } from '@onceledger/core'
+import type { BusinessKey, Command, StoredBinding } from '@onceledger/core'
 import { bindingKey } from '@onceledger/core'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
@@ -32,16 +32,18 @@ export function parseBindings(rows: readonly Row[], commands: readonly Command[]
   return bindings
 }
 
-export function insertBindings(
-  rows: readonly BindingWrite[],
-  names: Names,
-  homeBucketOf: (command: Command) => number,
-  nowUs: bigint,
-): string {
+/** The claim of an identity, at its home. */
+export interface BindingRow {
+  readonly command: Command
+  /** Home bucket of the identity. */
+  readonly bucket: number
+}
+
+export function insertBindings(rows: readonly BindingRow[], names: Names, nowUs: bigint): string {
   const values = rows.map(
-    ({ command }) =>
+    ({ command, bucket }) =>
       `(${keyLiterals(command, names)},${command.contract.version},${textLiteral(command.businessKey)},${hexLiteral(command.digest)},` +
-      `${homeBucketOf(command)},${nowUs})`,
+      `${bucket},${nowUs})`,
   )
   return `INSERT INTO binding (${KEY}, contract_version, business_key, intent_digest, home_bucket, bound_at)
     VALUES ${values.join(',')}`
