@@ -98,9 +98,11 @@ describe('ledgerctl on real servers', () => {
       { balanceMinor: '9007199254740993', version: '1', postings: [{ operationId: 'pay-1' }] },
     ])
     const { id } = JSON.parse(text) as { id: string }
-    expect(await json('event', 'show', '--tenant', 'acme', '--key', 'alice', id)).toMatchObject([
-      { verdict: 'APPLIED', operationId: 'pay-1', sourceOffset: '0' },
-    ])
+    expect(await json('event', 'show', '--tenant', 'acme', '--key', 'alice', id)).toMatchObject({
+      events: [{ verdict: 'APPLIED', operationId: 'pay-1', sourceOffset: '0', first: { balanceAfterMinor: '9007199254740993' } }],
+      waiting: [],
+      audits: [],
+    })
   })
 
   it('refuses a file with a bad line whole, naming the line, unless it is told to keep going', async () => {

@@ -53,8 +53,8 @@ async function send(...records: readonly (Parameters<TestLedger['producer']['sen
 const lagZero = (): Promise<unknown> => waitForLagZero(ledger.databases, ledger.admin, ledger.topic, LAG_TIMEOUT_MS)
 
 async function balanceOf(key: string): Promise<string> {
-  const { accounts } = await json<{ accounts: { balanceMinor: string }[] }>('account', 'show', '--tenant', TENANT, key)
-  return accounts[0]?.balanceMinor ?? ''
+  const [account] = await json<{ balanceMinor: string }[]>('account', 'show', '--tenant', TENANT, key)
+  return account?.balanceMinor ?? ''
 }
 
 describe('parked messages', () => {

@@ -22,5 +22,6 @@ export {
   type OutgoingRecord,
   type ProducerOptions,
 } from './producer.ts'
+export { openTopicReader, type TopicMessage, type TopicReader, type TopicReaderOptions } from './topic-reader.ts'
 export { createResultProducer, type PlacedRecord, type ResultProducer, type ResultProducerOptions } from './result-producer.ts'
 export type { Timers } from './timers.ts'

@@ -69,12 +69,23 @@ export {
   type ParkedView,
 } from './queries/parked.ts'
 export {
+  type AccountPoint,
   type AccountView,
-  type AggregateName,
-  type EventView,
   findAccounts,
-  findEvents,
-  findOperation,
-  type OperationView,
+  findSequence,
+  type HistoryOptions,
   type PostingView,
-} from './queries/show.ts'
+  type SequenceView,
+} from './queries/account-history.ts'
+export {
+  type AuditSubject,
+  type AuditView,
+  type BindingView,
+  findAudits,
+  findBinding,
+  findReversal,
+  findWaiting,
+  type ReversalView,
+  type WaitingView,
+} from './queries/audits.ts'
+export { type AggregateName, type EventView, findEvents, findOperation, type OperationView } from './queries/show.ts'

@@ -1,5 +1,5 @@
 /** Exit codes of ledgerctl, as `--help` and docs/cli.md list them. 70 is EX_SOFTWARE of BSD's sysexits.h. */
-export const EXIT = { ok: 0, finding: 1, usage: 2, unreachable: 3, refused: 4, internal: 70 } as const
+export const EXIT = { ok: 0, finding: 1, usage: 2, unreachable: 3, refused: 4, notDone: 5, internal: 70 } as const
 
 export const EXIT_HELP = `
 Exit codes:
@@ -8,6 +8,7 @@ Exit codes:
   2   wrong usage or configuration, or the servers are not set up as this release needs them
   3   a server cannot be reached or does not answer in time
   4   input was refused, and what was refused was not sent
+  5   submit --wait: a command was neither applied nor known already
   70  a fault of ledgerctl itself; please report it
 
 Environment:

@@ -26,6 +26,8 @@ export interface Ledger {
   readonly config: CliConfig
   readonly registry: ContractRegistry
   readonly admin: LogAdmin
+  /** The control schema. */
+  readonly control: ShardDatabase
   foundation(): Promise<SystemFoundation>
   names(): Promise<Names>
   /** All shards in the order of their numbers. @throws StoreMisconfigured, CommandFailed unless the URLs are those of this system. */
@@ -67,6 +69,7 @@ export function openLedger(config: CliConfig, options: LedgerOptions = {}): Ledg
   return {
     config,
     registry,
+    control,
     admin: createLogAdmin({ brokers: config.kafkaBrokers, clientId: 'ledgerctl' }),
     foundation: () => loadFoundation(control),
     names: () => openNames(control, registry),

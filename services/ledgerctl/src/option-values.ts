@@ -1,4 +1,4 @@
-import { PARKED_STATES, type ParkedState } from '@onceledger/ledger-store'
+import { type AccountPoint, PARKED_STATES, type ParkedState } from '@onceledger/ledger-store'
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 
@@ -49,6 +49,11 @@ export function parkedState(text: string): ParkedState | 'all' {
   const state = [...PARKED_STATES, 'all' as const].find((each) => each === text)
   if (state === undefined) throw new InvalidArgumentError(`must be one of ${PARKED_STATES.join(', ')}, all`)
   return state
+}
+
+/** A version of an account, or a time of RFC 3339. */
+export function accountPoint(text: string): AccountPoint {
+  return /^\d+$/.test(text) ? { version: offset(text) } : { timeUs: timeUs(text) }
 }
 
 /** RFC 3339 with its zone, so that no local time is guessed. @returns microseconds since 1970. */

@@ -1,8 +1,10 @@
+import type { AccountPoint } from '@onceledger/ledger-store'
 import { Command, CommanderError } from 'commander'
 import { showAccount } from './commands/account.ts'
 import { CHECK_QUERY_TIMEOUT_MS, checkCommand } from './commands/check.ts'
 import { commandLine } from './commands/command.ts'
 import { showEvent } from './commands/event.ts'
+import { type GapsOptions, listGapsCommand } from './commands/gaps.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { resetOffsetCommand } from './commands/offsets.ts'
 import { showOperation } from './commands/operation.ts'
@@ -11,7 +13,7 @@ import { submitCommand } from './commands/submit.ts'
 import { readConfig } from './config.ts'
 import { EXIT_HELP } from './exit.ts'
 import { type Ledger, type LedgerOptions, openLedger } from './ledger.ts'
-import { bucketCount, count, listLength, offset, topicName } from './option-values.ts'
+import { accountPoint, bucketCount, count, listLength, offset, topicName } from './option-values.ts'
 import { createOutput, type Output, type Streams } from './output.ts'
 import { addParked } from './program-parked.ts'
 import { createProgressBar, NO_PROGRESS, type Progress } from './progress.ts'
@@ -80,8 +82,18 @@ function addWriting(program: Command, withLedger: WithLedger, createProgress: ()
     .description('send a file of commands, one CloudEvent as JSON on a line')
     .argument('<file>', 'path, or - for standard input')
     .option('--keep-going', 'send the good lines although others are refused', false)
-    .action((file: string, { keepGoing }: { keepGoing: boolean }) =>
-      withLedger((ledger, output) => submitCommand(ledger, output, { file, keepGoing, stdin: process.stdin, progress: createProgress() })),
+    .option('--wait', 'wait for the results and show them', false)
+    .option('--timeout-ms <ms>', 'how long to wait for results', count, 30_000)
+    .action((file: string, { keepGoing, wait, timeoutMs }: { keepGoing: boolean; wait: boolean; timeoutMs: number }) =>
+      withLedger((ledger, output) =>
+        submitCommand(ledger, output, {
+          file,
+          keepGoing,
+          waitMs: wait ? timeoutMs : null,
+          stdin: process.stdin,
+          progress: createProgress(),
+        }),
+      ),
     )
 }
 
@@ -100,13 +112,19 @@ function addCommandLine(program: Command, streams: Streams): void {
 
 function addShowing(program: Command, withLedger: WithLedger): void {
   const keyed = (command: Command): Command => command.requiredOption('--tenant <id>').requiredOption('--key <key>', 'business key')
-  keyed(program.command('operation').description('operations').command('show').description('one operation and its first result'))
+  program
+    .command('operation')
+    .description('operations')
+    .command('show')
+    .description('one operation: first result, reversal, refused uses of its identity')
+    .requiredOption('--tenant <id>')
+    .option('--key <key>', 'business key; not needed where the identity is tenant-wide')
     .requiredOption('--type <name>', 'contract, such as deposit')
     .argument('<operationId>')
-    .action((operationId: string, options: { tenant: string; key: string; type: string }) =>
+    .action((operationId: string, options: { tenant: string; key?: string; type: string }) =>
       withLedger((ledger, output) => showOperation(ledger, output, { ...options, operationId })),
     )
-  keyed(program.command('event').description('events').command('show').description('one event as the inbox keeps it'))
+  keyed(program.command('event').description('events').command('show').description('one event: verdict, operation, place in the log'))
     .option('--consumer <name>', 'inbox', 'ledger')
     .argument('<eventId>')
     .action((eventId: string, options: { tenant: string; key: string; consumer: string }) =>
@@ -116,12 +134,13 @@ function addShowing(program: Command, withLedger: WithLedger): void {
     .command('account')
     .description('accounts')
     .command('show')
-    .description('balances of a business key and its latest postings')
+    .description('balances of a business key, as they stand or stood, and postings')
     .requiredOption('--tenant <id>')
-    .option('--postings <n>', 'how many postings of each currency', listLength, 10)
+    .option('--postings [n]', 'how many postings of each currency', listLength, 10)
+    .option('--at <point>', 'as it stood at an account version, or at a time of RFC 3339', accountPoint)
     .argument('<key>', 'business key')
-    .action((key: string, options: { tenant: string; postings: number }) =>
-      withLedger((ledger, output) => showAccount(ledger, output, { ...options, key })),
+    .action((key: string, { postings, ...options }: { tenant: string; postings: number | true; at?: AccountPoint }) =>
+      withLedger((ledger, output) => showAccount(ledger, output, { ...options, postings: postings === true ? 10 : postings, key })),
     )
 }
 
@@ -136,6 +155,13 @@ function addOperating(program: Command, withLedger: WithLedger): void {
     .description('hold all balances against all postings; reads whole tables')
     .action(() => withLedger(checkCommand, { queryTimeoutMs: CHECK_QUERY_TIMEOUT_MS }))
   addParked(program, withLedger)
+  program
+    .command('gaps')
+    .description('commands that wait for a predecessor')
+    .command('list')
+    .option('--tenant <id>')
+    .option('--limit <n>', 'in all, the oldest first', listLength, 100)
+    .action((options: GapsOptions) => withLedger((ledger, output) => listGapsCommand(ledger, output, options)))
   program
     .command('offsets')
     .description('positions in the log')

@@ -10,7 +10,7 @@ export interface AggregateName {
   readonly businessKey: string
 }
 
-function aggregateOf({ tenantId, businessKey }: AggregateName): AggregateId {
+export function aggregateOf({ tenantId, businessKey }: AggregateName): AggregateId {
   return aggregateIdOf(tenantId, businessKey)
 }
 
@@ -103,81 +103,4 @@ export async function findEvents(database: ShardDatabase, name: AggregateName, c
 
 function toBigint(cell: unknown): bigint | null {
   return cell === null || cell === undefined ? null : BigInt(cell as string)
-}
-
-export interface AccountView {
-  readonly currency: string
-  readonly balanceMinor: bigint
-  readonly version: bigint
-  readonly overdraftLimitMinor: bigint
-  readonly bucket: number
-  readonly postings: readonly PostingView[]
-}
-
-export interface PostingView {
-  readonly accountVersion: bigint
-  readonly amountMinor: bigint
-  readonly balanceAfterMinor: bigint
-  readonly committedAtUs: bigint
-  /** The operation that posted, or the event where the contract is judged by event. */
-  readonly operationTypeNo: number | null
-  readonly operationId: string | null
-  readonly eventId: string | null
-}
-
-/** Every account of one business key with its latest postings, newest first. */
-export async function findAccounts(database: ShardDatabase, name: AggregateName, postingsMax: number): Promise<AccountView[]> {
-  const aggregate = hexLiteral(aggregateOf(name))
-  return database.withSession(async (session) => {
-    const [rows = []] = await session.run(`SELECT currency, balance, version, overdraft_limit, bucket
-      FROM account
-      WHERE aggregate_id = ${aggregate} AND tenant_no = ${name.tenantNo}
-      ORDER BY currency`)
-    const accounts: AccountView[] = []
-    for (const [currencyBytes, balance, version, overdraftLimit, bucket] of rows) {
-      const currency = (currencyBytes as Buffer).toString('latin1')
-      const [postings = []] = await session.run(latestPostings(aggregate, hexLiteral(Buffer.from(currency).toString('hex')), postingsMax))
-      accounts.push({
-        currency,
-        balanceMinor: BigInt(balance as string),
-        version: BigInt(version as string),
-        overdraftLimitMinor: BigInt(overdraftLimit as string),
-        bucket: Number(bucket),
-        postings: postings.map(toPosting),
-      })
-    }
-    return accounts
-  })
-}
-
-/** Each half reads its own index from the end, so the length of the history does not matter. */
-function latestPostings(aggregate: string, currency: string, postingsMax: number): string {
-  return `SELECT account_version, amount, balance_after, committed_at, operation_type_no, operation_id, event_id
-    FROM (
-      (SELECT account_version, amount, balance_after, committed_at, operation_type_no, operation_id, NULL AS event_id
-        FROM operation
-        WHERE aggregate_id = ${aggregate} AND currency = ${currency} AND verdict = 1 AND amount <> 0
-        ORDER BY account_version DESC
-        LIMIT ${postingsMax})
-      UNION ALL
-      (SELECT account_version, amount, balance_after, committed_at, NULL, NULL, event_id
-        FROM posting
-        WHERE aggregate_id = ${aggregate} AND currency = ${currency}
-        ORDER BY account_version DESC
-        LIMIT ${postingsMax})
-    ) AS latest
-    ORDER BY account_version DESC
-    LIMIT ${postingsMax}`
-}
-
-function toPosting(row: Row): PostingView {
-  return {
-    accountVersion: BigInt(row[0] as string),
-    amountMinor: BigInt(row[1] as string),
-    balanceAfterMinor: BigInt(row[2] as string),
-    committedAtUs: BigInt(row[3] as string),
-    operationTypeNo: row[4] === null ? null : Number(row[4]),
-    operationId: row[5] === null ? null : idFromBytes(row[5] as Buffer),
-    eventId: row[6] === null ? null : idFromBytes(row[6] as Buffer),
-  }
 }

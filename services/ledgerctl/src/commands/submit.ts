@@ -1,9 +1,10 @@
 import { CommandLogError, type CommandProducer, createCommandProducer, type OutgoingRecord } from '@onceledger/command-log'
+import { AWAITED_MAX, type AwaitedResults, type CommandAnswer, requireDone, watchResults } from '../awaited-results.ts'
 import { CommandFailed, EXIT } from '../exit.ts'
 import { type CheckOptions, readCommands } from '../input/commands.ts'
 import { openSource, type Source, spool } from '../input/source.ts'
 import type { Ledger } from '../ledger.ts'
-import type { Output } from '../output.ts'
+import { type Output, toTable } from '../output.ts'
 import type { Progress } from '../progress.ts'
 import { RefusedLines } from './refused-lines.ts'
 
@@ -12,6 +13,8 @@ export interface SubmitOptions {
   readonly file: string
   /** Send the good lines although others are refused. */
   readonly keepGoing: boolean
+  /** Wait so long for the results and show them; null does not wait. */
+  readonly waitMs: number | null
   readonly stdin: AsyncIterable<Buffer>
   readonly progress: Progress
 }
@@ -31,7 +34,7 @@ export async function submitCommand(ledger: Ledger, output: Output, options: Sub
   try {
     if (!options.keepGoing && !given.repeatable) opened.push(await spool(given))
     const source = opened.at(-1) ?? given
-    if (!options.keepGoing) await checkAll(source, check, output, options.progress)
+    if (!options.keepGoing) await checkAll(source, check, output, options)
     await sendAll(ledger, output, source, { topic, check, ...options })
   } finally {
     options.progress.end()
@@ -49,7 +52,7 @@ async function requireTopic(ledger: Ledger, topic: string, bucketCount: number):
   )
 }
 
-async function checkAll(source: Source, check: CheckOptions, output: Output, progress: Progress): Promise<void> {
+async function checkAll(source: Source, check: CheckOptions, output: Output, { progress, waitMs }: SubmitOptions): Promise<void> {
   const refused = new RefusedLines(output)
   progress.begin('checking', source.sizeBytes)
   let n = 0
@@ -58,8 +61,15 @@ async function checkAll(source: Source, check: CheckOptions, output: Output, pro
     if (++n % CHUNK === 0) progress.update(line.endBytes)
   }
   progress.end()
+  if (waitMs !== null) requireAwaitable(n)
   if (refused.count === 0) return
   throw new CommandFailed(EXIT.refused, `${refused.count} lines refused, nothing sent; mend them, or send the others with --keep-going`)
+}
+
+/** @throws CommandFailed */
+function requireAwaitable(commands: number): void {
+  if (commands > AWAITED_MAX)
+    throw new CommandFailed(EXIT.usage, `--wait keeps up to ${AWAITED_MAX} commands; split the input, or read the results from their topic`)
 }
 
 interface Sending extends SubmitOptions {
@@ -72,14 +82,19 @@ async function sendAll(ledger: Ledger, output: Output, source: Source, sending: 
   const refused = new RefusedLines(output)
   const producer = createCommandProducer({ brokers: ledger.config.kafkaBrokers, clientId: 'ledgerctl' })
   const sent = new Map<number, number>()
+  const watch = sending.waitMs === null ? null : await watchResults(ledger, topic)
   try {
     progress.begin('sending', source.sizeBytes)
-    await sendChunks(producer, source, sending, { refused, sent })
+    await sendChunks(producer, source, sending, { refused, sent, awaited: watch?.awaited ?? null })
     progress.end()
+    watch?.awaited.complete()
+    await watch?.settled(sending.waitMs ?? 0)
   } finally {
-    await producer.close()
+    await Promise.allSettled([producer.close(), watch?.close()])
   }
-  await report(ledger, output, topic, sent, refused)
+  const answers = watch?.awaited.answers() ?? null
+  await report(ledger, output, topic, sent, refused, answers)
+  if (answers !== null) requireDone(answers, sending.waitMs ?? 0)
   if (refused.count > 0) throw new CommandFailed(EXIT.refused, `${refused.count} lines refused; they were not sent`)
 }
 
@@ -87,11 +102,13 @@ interface Tally {
   readonly refused: RefusedLines
   /** How many were acknowledged, by partition. */
   readonly sent: Map<number, number>
+  readonly awaited: AwaitedResults | null
 }
 
 async function sendChunks(producer: CommandProducer, source: Source, { topic, check, keepGoing, progress }: Sending, tally: Tally) {
   let chunk: (OutgoingRecord & { readonly partition: number })[] = []
   let chunkEndBytes = 0
+  let awaited = 0
   const send = async (): Promise<void> => {
     await sendChunk(producer, topic, chunk, tally.sent)
     chunk = []
@@ -101,6 +118,8 @@ async function sendChunks(producer: CommandProducer, source: Source, { topic, ch
     chunkEndBytes = line.endBytes
     if (line.kind === 'record') {
       chunk.push(line.record)
+      tally.awaited?.add(line.command)
+      if (tally.awaited !== null) requireAwaitable(++awaited)
       if (chunk.length === CHUNK) await send()
     } else if (keepGoing) {
       tally.refused.add(line.refused)
@@ -137,12 +156,28 @@ function sumOf(sent: ReadonlyMap<number, number>): number {
   return [...sent.values()].reduce((sum, count) => sum + count, 0)
 }
 
-async function report(ledger: Ledger, output: Output, topic: string, sent: ReadonlyMap<number, number>, refused: RefusedLines) {
+async function report(
+  ledger: Ledger,
+  output: Output,
+  topic: string,
+  sent: ReadonlyMap<number, number>,
+  refused: RefusedLines,
+  answers: readonly CommandAnswer[] | null,
+) {
   const bounds = await ledger.admin.topicOffsets(topic)
   const partitions = [...sent]
     .sort(([left], [right]) => left - right)
     .map(([partition, count]) => ({ partition, sent: count, end_offset: bounds.get(partition)?.high ?? null }))
   const total = sumOf(sent)
-  const result = { submitted: total, refused: refused.count, refused_lines: refused.first, topic, partitions }
-  output.result(result, () => [`${total} commands sent to ${topic}${refused.count > 0 ? `, ${refused.count} lines refused` : ''}`])
+  const result = { submitted: total, refused: refused.count, refused_lines: refused.first, topic, partitions, ...(answers === null ? {} : { results: answers }) }
+  output.result(result, () => [
+    ...(answers === null ? [] : toTable([HEADING, ...answers.map(rowOf)])),
+    `${total} commands sent to ${topic}${refused.count > 0 ? `, ${refused.count} lines refused` : ''}`,
+  ])
+}
+
+const HEADING = ['line', 'key', 'operation', 'verdict', 'reason', 'balance after']
+
+function rowOf({ line, key, operationId, eventId, verdict, reason, balanceAfter }: CommandAnswer): string[] {
+  return [String(line), key, operationId ?? `event ${eventId}`, verdict ?? 'no answer yet', reason ?? '', balanceAfter ?? '']
 }

@@ -1,6 +1,7 @@
 import type { OutgoingRecord } from '@onceledger/command-log'
 import { type ContractRegistry, decodeRecord, routingKey } from '@onceledger/core'
 import { bucketOfKey } from '@onceledger/shard-map'
+import type { AwaitedCommand } from '../awaited-results.ts'
 import { isBlank, readLines } from './lines.ts'
 
 export interface RefusedLine {
@@ -12,7 +13,7 @@ export interface RefusedLine {
 
 /** One line that is not blank: a record ready to be sent to its partition, or why it is none. */
 export type CheckedLine = (
-  | { readonly kind: 'record'; readonly record: OutgoingRecord & { readonly partition: number } }
+  | { readonly kind: 'record'; readonly record: OutgoingRecord & { readonly partition: number }; readonly command: AwaitedCommand }
   | { readonly kind: 'refused'; readonly refused: RefusedLine }
 ) & { readonly endBytes: number }
 
@@ -42,7 +43,9 @@ function checkLine(no: number, value: Buffer, { registry, bucketCount }: CheckOp
   )
   if (decoded.kind === 'refused') return refusedAt(no, decoded.parked.reason, decoded.parked.detail)
   const key = routingKey(decoded.command.tenantId, decoded.command.businessKey)
-  return { kind: 'record', record: { key, value, headers: HEADERS, partition: bucketOfKey(key, bucketCount) } } as const
+  const { eventId, operationId } = decoded.command
+  const record = { key, value, headers: HEADERS, partition: bucketOfKey(key, bucketCount) }
+  return { kind: 'record', record, command: { line: no, key, eventId, operationId } } as const
 }
 
 function refusedAt(line: number, reason: string, detail: string) {
