@@ -86,9 +86,7 @@ describe('tenant-wide identities under stress', () => {
     for (const [operationId, all] of byIdentity) {
       const [applied, ...others] = all.filter(({ verdict }) => verdict === 'APPLIED')
       expect([operationId, applied?.verdict, others]).toEqual([operationId, 'APPLIED', []])
-      const unexpected = all.filter(
-        (use) => use !== applied && use.verdict !== (use.intent === applied?.intent ? 'DUPLICATE' : 'CONFLICT'),
-      )
+      const unexpected = all.filter((use) => use !== applied && use.verdict !== (use.intent === applied?.intent ? 'DUPLICATE' : 'CONFLICT'))
       expect([operationId, unexpected]).toEqual([operationId, []])
     }
     const identities = [...byIdentity.keys()].toSorted()
