@@ -91,7 +91,9 @@ describe('commands that come out of order', () => {
   it('[ORD-2] [ADJ-8] [LAB-2] keep order and one effect each through rebalances, kills and a second process', async () => {
     const keys = Array.from({ length: 10 }, (_, i) => `account-${i}`)
     const versions = 80
-    const entries = keys.flatMap((key) => Array.from({ length: versions }, (_, i) => ({ at: i + random() * 10, command: entry(key, i + 1) })))
+    const entries = keys.flatMap((key) =>
+      Array.from({ length: versions }, (_, i) => ({ at: i + random() * 10, command: entry(key, i + 1) })),
+    )
     const again = entries.filter(() => random() < 0.3).map(({ at, command: first }) => ({ at: at + random() * 20, command: first }))
     const sent = [...keys.map(open), ...[...entries, ...again].sort((left, right) => left.at - right.at).map((each) => each.command)]
     const small = { ONCELEDGER_BATCH_RECORDS: '15', ONCELEDGER_CONNECTIONS: '2' }
@@ -130,7 +132,8 @@ describe('a parking storm', () => {
 
   it('[ADJ-10] stops its partition with the reason and loses nothing; the others go on, and an operator lets it pass', async () => {
     const partition = bucketOf(TENANT, KEY, ledger.bucketCount)
-    const other = Array.from({ length: 100 }, (_, i) => `key-${i}`).find((key) => bucketOf(TENANT, key, ledger.bucketCount) !== partition) ?? ''
+    const other =
+      Array.from({ length: 100 }, (_, i) => `key-${i}`).find((key) => bucketOf(TENANT, key, ledger.bucketCount) !== partition) ?? ''
     const shard = await start({ ONCELEDGER_PARKED_MAX: '20' })
     await send(ledger, [open(KEY), ...bad(8)])
     await lagZero()

@@ -24,7 +24,14 @@ beforeEach(async () => {
 })
 afterEach(() => ledger.close({ drop: true }))
 
-function command(random: Random, type: string, key: number, operationId: string, data: Record<string, string>, version?: number): CommandToSend {
+function command(
+  random: Random,
+  type: string,
+  key: number,
+  operationId: string,
+  data: Record<string, string>,
+  version?: number,
+): CommandToSend {
   return {
     type,
     tenantId: TENANT,
@@ -42,7 +49,10 @@ function shuffled(random: Random): CommandToSend[] {
   const keys = Array.from({ length: KEYS }, (_, key) => key)
   const opening = keys.map((key) => command(random, 'open.v1', key, 'open', { overdraftLimit: '0' }))
   const entries = Array.from({ length: VERSIONS }, (_, i) => i + 1).flatMap((version) =>
-    keys.map((key) => ({ at: version + random() * 6, command: command(random, 'entry.v1', key, `entry-${version}`, { amount: '10' }, version) })),
+    keys.map((key) => ({
+      at: version + random() * 6,
+      command: command(random, 'entry.v1', key, `entry-${version}`, { amount: '10' }, version),
+    })),
   )
   const again = entries
     .filter(() => random() < 0.2)

@@ -1,7 +1,14 @@
 import { type CommandToSend, encodeCommand } from '@onceledger/core'
 import { loadFigures } from '@onceledger/ledger-store'
 import { bucketOf } from '@onceledger/shard-map'
-import { createTestLedger, endpointsFromEnv, type ShardProcess, startShardProcess, type TestLedger, waitForLagZero } from '@onceledger/testkit'
+import {
+  createTestLedger,
+  endpointsFromEnv,
+  type ShardProcess,
+  startShardProcess,
+  type TestLedger,
+  waitForLagZero,
+} from '@onceledger/testkit'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CliRun, runLedgerctl } from '../support/ledgerctl.ts'
 import { uuidv7 } from '../support/store-ledger.ts'
@@ -81,7 +88,13 @@ describe('parked messages', () => {
     expect((await ledgerctl('parked', 'replay', '--shard', '0', id, '--yes', '--again', '--by', 'olga')).code).toBe(0)
     await lagZero()
     expect(await balanceOf('anna')).toBe('70')
-    const shown = await json<{ state: string; actions: { action: string; actor: string; offset: string }[] }>('parked', 'show', '--shard', '0', id)
+    const shown = await json<{ state: string; actions: { action: string; actor: string; offset: string }[] }>(
+      'parked',
+      'show',
+      '--shard',
+      '0',
+      id,
+    )
     expect(shown).toMatchObject({
       state: 'REPLAYED',
       actions: [
@@ -141,7 +154,11 @@ describe('parked messages', () => {
 
   it('[ADJ-10] are found by group, time and tenant', async () => {
     const before = new Date().toISOString()
-    await send(command('gift.v1', 'carl', 'g-1', {}), command('gift.v1', 'carl', 'g-2', {}), command('withdraw.v1', 'nobody', 'w-1', { amount: '1' }))
+    await send(
+      command('gift.v1', 'carl', 'g-1', {}),
+      command('gift.v1', 'carl', 'g-2', {}),
+      command('withdraw.v1', 'nobody', 'w-1', { amount: '1' }),
+    )
     const { groups, total } = await json<{ groups: { reason: string; count: number }[]; total: number }>('parked', 'groups')
     expect(groups).toEqual([
       expect.objectContaining({ reason: 'ACCOUNT_NOT_FOUND', count: 1 }),
@@ -152,7 +169,14 @@ describe('parked messages', () => {
     expect(await list('--until', before)).toEqual([])
     expect(await list('--since', before, '--tenant', TENANT)).toHaveLength(1)
     expect((await ledgerctl('parked', 'list', '--since', 'yesterday')).code).toBe(2)
-    const limited = await json<{ would_replay: unknown[]; left: number }>('parked', 'replay', '--reason', 'UNKNOWN_CONTRACT', '--limit', '1')
+    const limited = await json<{ would_replay: unknown[]; left: number }>(
+      'parked',
+      'replay',
+      '--reason',
+      'UNKNOWN_CONTRACT',
+      '--limit',
+      '1',
+    )
     expect([limited.would_replay.length, limited.left]).toEqual([1, 1])
     expect((await loadFigures(ledger.databases[0] as TestLedger['databases'][number])).parked).toBe(3)
   })

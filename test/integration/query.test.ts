@@ -45,7 +45,16 @@ interface Spec {
 
 function command({ type, key, operationId, data, version, eventId = uuidv7() }: Spec): CommandToSend {
   const versioned = version === undefined ? {} : { aggregateVersion: BigInt(version) }
-  return { type, tenantId: TENANT, businessKey: key, eventId, operationId, ...versioned, source: '/test', data: { currency: 'EUR', ...data } }
+  return {
+    type,
+    tenantId: TENANT,
+    businessKey: key,
+    eventId,
+    operationId,
+    ...versioned,
+    source: '/test',
+    data: { currency: 'EUR', ...data },
+  }
 }
 
 const open = (key: string): CommandToSend => command({ type: 'open.v1', key, operationId: 'open', data: { overdraftLimit: '0' } })
@@ -75,7 +84,12 @@ describe('submit --wait', () => {
     expect(again.code).toBe(0)
     expect(again.stdout.match(/DUPLICATE/g)).toHaveLength(3)
 
-    const mixed = lines(entry('wanda', 3, '-500'), entry('wanda', 2, '11'), entry('wanda', 9), command({ type: 'gift.v1', key: 'x', operationId: 'g', data: {} }))
+    const mixed = lines(
+      entry('wanda', 3, '-500'),
+      entry('wanda', 2, '11'),
+      entry('wanda', 9),
+      command({ type: 'gift.v1', key: 'x', operationId: 'g', data: {} }),
+    )
     const refused = await ledgerctl(['submit', '-', '--wait', '--timeout-ms', '6000', '--json', '--keep-going'], mixed)
     expect(JSON.parse(refused.stdout)).toMatchObject({
       submitted: 3,
@@ -103,7 +117,10 @@ describe('questions about the past', () => {
     const now = await json('account', 'show', '--tenant', TENANT, 'paula')
     expect(now).toMatchObject([{ balanceMinor: '70', version: '2', limitVersion: '0', sequence: { headVersion: '2', waiting: 0 } }])
     const between = new Date().toISOString()
-    await submit(entry('paula', 3, '5'), command({ type: 'limit.v1', key: 'paula', operationId: 'l', data: { overdraftLimit: '9' }, version: 4 }))
+    await submit(
+      entry('paula', 3, '5'),
+      command({ type: 'limit.v1', key: 'paula', operationId: 'l', data: { overdraftLimit: '9' }, version: 4 }),
+    )
     expect(await json('account', 'show', '--tenant', TENANT, 'paula', '--at', '1', '--postings')).toMatchObject([
       { balanceMinor: '75', version: '3', overdraftLimitMinor: '9', limitVersion: '4', at: { version: '1', balanceMinor: '100' } },
     ])
@@ -128,7 +145,14 @@ describe('questions about the past', () => {
       result: { verdict: 'APPLIED', amountMinor: '50', balanceAfterMinor: '50' },
       reversed_by: { type: 'reverse', operationId: 'undo' },
       audits: [
-        { kind: 'CONFLICT', operationId: 'entry-1', intent: { amount: '51' }, firstOperation: 'entry/entry-1', seenCount: 1, topic: ledger.topic },
+        {
+          kind: 'CONFLICT',
+          operationId: 'entry-1',
+          intent: { amount: '51' },
+          firstOperation: 'entry/entry-1',
+          seenCount: 1,
+          topic: ledger.topic,
+        },
         { kind: 'CONFLICT', operationId: 'rival', intent: { amount: '7' }, firstOperation: 'entry/entry-1' },
       ],
     })
@@ -142,7 +166,9 @@ describe('questions about the past', () => {
   it('[RTE-2] find a tenant-wide operation without its key, and its conflicts with it', async () => {
     const pay = (key: string): CommandToSend => command({ type: 'pay.v1', key, operationId: 'payment-1', data: { amount: '3' } })
     await submit(open('pia'), entry('pia', 1, '10'), open('quinn'), entry('quinn', 1, '10'), pay('pia'), pay('quinn'))
-    const results = (await readResultMessages(ledger)).map(({ value }) => JSON.parse(value) as { businesskey: string; data: { verdict: string; command: { operationid: string } } })
+    const results = (await readResultMessages(ledger)).map(
+      ({ value }) => JSON.parse(value) as { businesskey: string; data: { verdict: string; command: { operationid: string } } },
+    )
     const winner = results.find(({ data }) => data.command.operationid === 'payment-1' && data.verdict === 'APPLIED')?.businesskey
     const loser = winner === 'pia' ? 'quinn' : 'pia'
     expect(await json('operation', 'show', '--tenant', TENANT, '--type', 'pay', 'payment-1')).toMatchObject({
@@ -177,8 +203,8 @@ describe('questions about the past', () => {
       waiting: [{ type: 'entry', operationId: 'entry-4', version: '4' }],
     })
     await submit(entry('gustav', 2), entry('gustav', 3), entry('gustav', 5))
-    expect(((await json('gaps', 'list', '--tenant', TENANT)) as { businessKey: string }[]).map(({ businessKey }) => businessKey)).not.toContain(
-      'gustav',
-    )
+    expect(
+      ((await json('gaps', 'list', '--tenant', TENANT)) as { businessKey: string }[]).map(({ businessKey }) => businessKey),
+    ).not.toContain('gustav')
   })
 })

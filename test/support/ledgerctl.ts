@@ -7,11 +7,7 @@ export interface CliRun {
 }
 
 /** Runs the operator's command as a process of its own. */
-export function runLedgerctl(
-  env: Readonly<Record<string, string>>,
-  args: readonly string[],
-  input: string | Buffer = '',
-): Promise<CliRun> {
+export function runLedgerctl(env: Readonly<Record<string, string>>, args: readonly string[], input: string | Buffer = ''): Promise<CliRun> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

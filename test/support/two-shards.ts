@@ -24,7 +24,7 @@ import { nowUs, serverUrl, uuidv7 } from './store-ledger.ts'
 const BUCKETS = 8
 const TENANT = 'bank'
 
-export interface ShardSetup {
+interface ShardSetup {
   readonly failpoints?: BindingDeskOptions['failpoints']
   readonly databaseOf?: BindingDeskOptions['databaseOf']
   /** Changes the map that the control schema gives. */

@@ -146,7 +146,8 @@ export function splitRequests(records: readonly OutgoingRecord[], maxRequestByte
 
 function messageOf({ key, value, headers, partition }: OutgoingRecord): Message {
   const message: Message = { key: key === null ? null : bufferOf(key), value: value === null ? null : bufferOf(value) }
-  if (headers !== undefined) message.headers = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, headerOf(value)]))
+  if (headers !== undefined)
+    message.headers = Object.fromEntries(Object.entries(headers).map(([name, content]) => [name, headerOf(content)]))
   if (partition !== undefined) message.partition = partition
   return message
 }
@@ -167,8 +168,8 @@ function bufferOf(bytes: Uint8Array | string): Buffer {
 function outgoingSizeBytes({ key, value, headers }: OutgoingRecord): number {
   let sizeBytes = RECORD_OVERHEAD_BYTES + lengthOf(key) + lengthOf(value)
   for (const name in headers) {
-    const value = headers[name] ?? ''
-    for (const each of isList(value) ? value : [value]) sizeBytes += Buffer.byteLength(name) + lengthOf(each) + 8
+    const content = headers[name] ?? ''
+    for (const each of isList(content) ? content : [content]) sizeBytes += Buffer.byteLength(name) + lengthOf(each) + 8
   }
   return sizeBytes
 }

@@ -47,7 +47,9 @@ const signedMoney = fc.record({ amount: pick('1', '5', '-5', '100', '-1'), curre
 
 /** Few versions of few keys, so that many meet, wait and collide. */
 function versioned(type: NaiveType, data: fc.Arbitrary<Record<string, string>>): fc.Arbitrary<NaiveCommand> {
-  return fc.tuple(commands(type, 1, data), fc.bigInt({ min: 1n, max: 6n })).map(([each, aggregateVersion]) => ({ ...each, aggregateVersion }))
+  return fc
+    .tuple(commands(type, 1, data), fc.bigInt({ min: 1n, max: 6n }))
+    .map(([each, aggregateVersion]) => ({ ...each, aggregateVersion }))
 }
 
 const anyCommand: fc.Arbitrary<NaiveCommand> = fc.oneof(
@@ -80,7 +82,15 @@ const stream = fc
 
 function undoing(earlier: NaiveCommand, fresh: NaiveCommand): NaiveCommand {
   const data = { targetType: earlier.type, targetOperationId: earlier.operationId ?? '', currency: earlier.data['currency'] ?? '' }
-  return { ...earlier, type: 'reverse', version: 1, aggregateVersion: null, eventId: fresh.eventId, operationId: fresh.operationId ?? 'op-5', data }
+  return {
+    ...earlier,
+    type: 'reverse',
+    version: 1,
+    aggregateVersion: null,
+    eventId: fresh.eventId,
+    operationId: fresh.operationId ?? 'op-5',
+    data,
+  }
 }
 
 const cuts = fc.array(fc.record({ size: fc.integer({ min: 1, max: 12 }), hoursLater: fc.nat(12) }), { minLength: 1, maxLength: 8 })
@@ -178,7 +188,13 @@ describe('adjudicate, against the rules one command at a time', () => {
     const endOf = (all: readonly Command[], pieces: Parameters<typeof cut>[1]): unknown => {
       const kept = new KeptState()
       for (const { items } of cut(all, pieces)) kept.judge(items)
-      return { accounts: kept.accounts, sequences: kept.sequences, steps: kept.steps, waiting: kept.deferredKeys, operations: kept.operations }
+      return {
+        accounts: kept.accounts,
+        sequences: kept.sequences,
+        steps: kept.steps,
+        waiting: kept.deferredKeys,
+        operations: kept.operations,
+      }
     }
     fc.assert(
       fc.property(stream, cuts, (sent, pieces) => {

@@ -77,7 +77,11 @@ export class KeptState implements LedgerState {
       )
     for (const { command } of writes.bindings) {
       const { tenantId, contract, operationId, digest, businessKey } = command
-      insert(this.bindings, bindingKey(tenantId, contract.name, operationId ?? ''), { contractVersion: contract.version, digest, businessKey })
+      insert(this.bindings, bindingKey(tenantId, contract.name, operationId ?? ''), {
+        contractVersion: contract.version,
+        digest,
+        businessKey,
+      })
     }
     this.#keepWaiting(writes)
     for (const kind of KINDS) this.rows[kind] += writes[kind].length

@@ -54,8 +54,14 @@ const balanceOf = (state: KeptState): bigint | undefined => state.balances.get('
 
 const stream = fc.record({
   amounts: fc.record({
-    alice: fc.array(fc.integer({ min: -50, max: 50 }).filter((amount) => amount !== 0), { minLength: 1, maxLength: 14 }),
-    bob: fc.array(fc.integer({ min: -50, max: 50 }).filter((amount) => amount !== 0), { minLength: 0, maxLength: 8 }),
+    alice: fc.array(
+      fc.integer({ min: -50, max: 50 }).filter((amount) => amount !== 0),
+      { minLength: 1, maxLength: 14 },
+    ),
+    bob: fc.array(
+      fc.integer({ min: -50, max: 50 }).filter((amount) => amount !== 0),
+      { minLength: 0, maxLength: 8 },
+    ),
   }),
   /** For each command how often it comes again, and whether as a new event. */
   again: fc.infiniteStream(fc.constantFrom('no', 'no', 'same', 'new')),
@@ -118,7 +124,12 @@ function renamed(each: Command, i: number): Pick<Command, 'eventId' | 'eventIdHe
 describe('a sequence', () => {
   it('[ORD-2] at version 10, receiving 12, 11, 11, 13 ends at 13 with each effect once', () => {
     const one = opened(10)
-    expect([12, 11, 11, 13].map((version) => verdicts(one, [entry({ version })])[0])).toEqual(['DEFERRED', 'APPLIED', 'DUPLICATE', 'APPLIED'])
+    expect([12, 11, 11, 13].map((version) => verdicts(one, [entry({ version })])[0])).toEqual([
+      'DEFERRED',
+      'APPLIED',
+      'DUPLICATE',
+      'APPLIED',
+    ])
     const all = opened(10)
     expect(
       verdicts(
@@ -153,7 +164,11 @@ describe('a sequence', () => {
     expect(verdicts(state, [entry({ version: 3 })])).toEqual(['DEFERRED'])
     expect(verdicts(state, [entry({ version: 3 }), entry({ version: 3 })])).toEqual(['DEFERRED', 'DEFERRED'])
     expect(state.waiting).toBe(1)
-    expect(verdicts(state, [entry({ version: 2 }), entry({ version: 1 }), entry({ version: 3 })])).toEqual(['APPLIED', 'APPLIED', 'DUPLICATE'])
+    expect(verdicts(state, [entry({ version: 2 }), entry({ version: 1 }), entry({ version: 3 })])).toEqual([
+      'APPLIED',
+      'APPLIED',
+      'DUPLICATE',
+    ])
     expect(state.waiting).toBe(0)
   })
 

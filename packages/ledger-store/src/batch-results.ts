@@ -60,6 +60,12 @@ function outboxOf(placed: readonly Placed[]): OutboxRow[] {
     .map((answer) => {
       const { key, value } = encodeResult(answer)
       const { causeOffset, phase, record } = answer
-      return { sourceOffset: record.position.offset, causeOffset, phase, key: key === null ? null : Buffer.from(key), value: Buffer.from(value) }
+      return {
+        sourceOffset: record.position.offset,
+        causeOffset,
+        phase,
+        key: key === null ? null : Buffer.from(key),
+        value: Buffer.from(value),
+      }
     })
 }

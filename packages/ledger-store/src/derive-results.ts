@@ -4,7 +4,6 @@ import {
   deferredKeyOf,
   digestUnderVersion,
   encodeResult,
-  type EncodedResult,
   eventKeyOf,
   type EventReason,
   type Judgement,
@@ -45,7 +44,7 @@ export interface DerivedResults {
 }
 
 /** Rows of the outbox that one look takes at most. */
-export const OUTBOX_ROWS_MAX = 10_000
+const OUTBOX_ROWS_MAX = 10_000
 
 /**
  * The results of messages that were judged before and whose results may not have been published: read out of the stored rows, in the order of
@@ -77,8 +76,7 @@ export async function deriveResults(
     if (!stored.inOutbox.has(offset)) {
       const judgement = judgementOf(item, stored, context.registry)
       if (judgement === null) unknown.push(offset)
-      else
-        results.push({ ...encodeResult({ record, command: item.kind === 'command' ? item.command : null, judgement }), outboxOf: null })
+      else results.push({ ...encodeResult({ record, command: item.kind === 'command' ? item.command : null, judgement }), outboxOf: null })
     }
   }
   takeOutbox(() => true)
@@ -86,7 +84,10 @@ export async function deriveResults(
 }
 
 /** Rows of the outbox of a partition of which everything else was published. */
-export async function loadOutbox(database: ShardDatabase, partition: Pick<SourcePosition, 'topic' | 'partition'>): Promise<DerivedResult[]> {
+export async function loadOutbox(
+  database: ShardDatabase,
+  partition: Pick<SourcePosition, 'topic' | 'partition'>,
+): Promise<DerivedResult[]> {
   const [rows = []] = await database.withSession((session) => session.run(selectOutbox(partition, OUTBOX_ROWS_MAX)))
   return parseOutbox(rows).map(({ key, value, sourceOffset }) => ({ key, value, outboxOf: sourceOffset }))
 }

@@ -48,7 +48,15 @@ function evidenceOf(own: Command): string {
 
 async function packetsOf(item: BatchItem): Promise<string[]> {
   const database = fakeDatabase()
-  const context = { database, names: fakeNames(), registry, bucketCount: 4, publishing: false, nowUs: () => NOW_US, failpoints: NO_FAILPOINTS }
+  const context = {
+    database,
+    names: fakeNames(),
+    registry,
+    bucketCount: 4,
+    publishing: false,
+    nowUs: () => NOW_US,
+    failpoints: NO_FAILPOINTS,
+  }
   const batch = batchOf([item])
   const record = item.kind === 'command' ? item.command.record : item.parked.record
   await createAdjudicator({ ...context, random: () => 0, sleep: async () => undefined }).judge({

@@ -37,7 +37,7 @@ export function watchGaps(options: GapWatchOptions): () => void {
   return () => clearInterval(timer)
 }
 
-export async function lookAtGaps(options: GapWatchOptions): Promise<void> {
+async function lookAtGaps(options: GapWatchOptions): Promise<void> {
   const { context, consumer, metrics, nowUs } = options
   const buckets = consumer.stats().flatMap(({ partition, phase }) => (phase === 'running' ? [partition] : []))
   const { gaps, waiting, oldestSinceUs } = await countGaps(context.database, buckets)
@@ -46,11 +46,11 @@ export async function lookAtGaps(options: GapWatchOptions): Promise<void> {
   const beforeUs = nowUs() - BigInt(options.intervalMs) * 1000n
   const found = await loadGaps(context.database, { buckets, limit: REQUESTS_MAX })
   const due = found.filter(({ oldestSinceUs: since, requestedAtUs }) => since <= beforeUs && requestedAtUs <= beforeUs)
-  if (due.length > 0) await request(due, options)
+  if (due.length > 0) await ask(due, options)
 }
 
 /** Published first and remembered then: a crash between the two asks again under the same id. */
-async function request(gaps: readonly GapView[], { context, producer, metrics, nowUs, log }: GapWatchOptions): Promise<void> {
+async function ask(gaps: readonly GapView[], { context, producer, metrics, nowUs, log }: GapWatchOptions): Promise<void> {
   const { topic } = context.foundation
   const tenants = await loadTenantIds(
     context.control,

@@ -49,7 +49,10 @@ export function createShardMetrics(metrics: Metrics): ShardMetrics {
     labels: ['partition'],
   })
   const published = metrics.counter({ name: 'onceledger_results_published_total', help: 'Results acknowledged by the results topic.' })
-  const pending = metrics.gauge({ name: 'onceledger_results_pending', help: 'Results of committed messages that wait for the results topic.' })
+  const pending = metrics.gauge({
+    name: 'onceledger_results_pending',
+    help: 'Results of committed messages that wait for the results topic.',
+  })
   const unknown = metrics.counter({
     name: 'onceledger_results_unknown_total',
     help: 'Messages judged before a crash of which nothing stored tells the result.',

@@ -17,7 +17,7 @@ import type { ResultRelay } from './results/relay.ts'
 import type { PartitionTurns } from './turns.ts'
 
 /** Where the results of committed batches go. */
-export interface ResultsOutlet {
+interface ResultsOutlet {
   readonly relay: Pick<ResultRelay, 'room' | 'enqueue' | 'published' | 'remembered'>
   readonly catchUp: Pick<ResultCatchUp, 'handle'>
 }

@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CommandConsumer, type CommandLogLogger, createCommandConsumer, createResultProducer, type StartPosition } from '@onceledger/command-log'
+import { createResultProducer } from '@onceledger/command-log'
 import { gapsTopicOf, resultsTopicOf } from '@onceledger/core'
 import {
   type BatchContext,
   BINDING_FAILPOINTS,
   createAdjudicator,
-  loadAppliedOffset,
-  loadOwnedBuckets,
   loadShardMap,
   openBindingDesk,
   STORE_FAILPOINTS,
@@ -16,6 +14,7 @@ import {
   type AdminServer,
   createFailpoints,
   createMetrics,
+  type Failpoints,
   HealthState,
   type Logger,
   startAdminServer,
@@ -25,7 +24,8 @@ import {
 } from '@onceledger/runtime'
 import type { ShardConfig } from './config.ts'
 import { openContext, type ShardContext, systemNowUs } from './context.ts'
-import { createShardMetrics, type ShardMetrics, watchPartitions } from './observe.ts'
+import { createLogConsumer } from './log-consumer.ts'
+import { createShardMetrics } from './observe.ts'
 import { watchGaps } from './gap-watch.ts'
 import { ParkingWindow } from './parking-window.ts'
 import { createPartitionHandler } from './partition-handler.ts'
@@ -44,9 +44,6 @@ export interface RunningShard {
   stop(timeoutMs: number): Promise<void>
 }
 
-/** Small fetches keep the process small; a queue of records in memory hides their latency. */
-const FETCH_BYTES = 4 * 1024 * 1024
-const FETCH_PARTITION_BYTES = 1024 * 1024
 const UNDO_TIMEOUT_MS = 10_000
 const FAILPOINTS = [...STORE_FAILPOINTS, ...BINDING_FAILPOINTS, ...RELAY_FAILPOINTS] as const
 
@@ -82,26 +79,8 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
   const admin = await startAdminServer({ host: config.adminHost, port: config.adminPort, metrics: registry, health, log })
   steps.push({ name: 'admin server', stop: () => admin.close() })
 
-  const bindings = await openBindingDesk({
-    shard: config.shard,
-    names: context.names,
-    loadMap: () => loadShardMap(context.control),
-    databaseOf: (shard) => context.databaseOf(shard),
-    nowUs: systemNowUs,
-    failpoints,
-  })
   const parking = new ParkingWindow({ messages: config.parkedMax, windowMs: config.parkedWindowMs }, () => performance.now())
-  const store: BatchContext = {
-    database: context.database,
-    names: context.names,
-    registry: context.registry,
-    bucketCount: context.foundation.bucketCount,
-    publishing: config.publishResults,
-    bindings,
-    mayPark: (partition, messages) => parking.mayPark(partition, messages),
-    nowUs: systemNowUs,
-    failpoints,
-  }
+  const store = await openStore(config, context, parking, failpoints)
   const adjudicator = createAdjudicator({ ...store, random: Math.random, sleep: (ms) => delay(ms), observer: metrics })
   const restart = (partition: number): void => void setImmediate(() => consumer.restart(partition))
   const producer = createResultProducer({
@@ -127,7 +106,7 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
       sweeper.batchCommitted(partition, more)
     },
   })
-  const consumer = createConsumer(config, context, handle, results, metrics, health, log, stopping.signal)
+  const consumer = createLogConsumer({ config, context, handle, results, health, metrics, log, stopping: stopping.signal })
   const sweeper = new Sweeper({
     context: store,
     topic: context.foundation.topic,
@@ -159,6 +138,35 @@ async function open(config: ShardConfig, environment: Environment, log: Logger, 
   return { admin, closed: consumer.closed }
 }
 
+/** What every transaction of this process needs. */
+async function openStore(
+  config: ShardConfig,
+  context: ShardContext,
+  parking: ParkingWindow,
+  failpoints: Failpoints<(typeof FAILPOINTS)[number]>,
+): Promise<BatchContext> {
+  const { database, control, names, registry, foundation } = context
+  const bindings = await openBindingDesk({
+    shard: config.shard,
+    names,
+    loadMap: () => loadShardMap(control),
+    databaseOf: (shard) => context.databaseOf(shard),
+    nowUs: systemNowUs,
+    failpoints,
+  })
+  return {
+    database,
+    names,
+    registry,
+    bucketCount: foundation.bucketCount,
+    publishing: config.publishResults,
+    bindings,
+    mayPark: (partition, messages) => parking.mayPark(partition, messages),
+    nowUs: systemNowUs,
+    failpoints,
+  }
+}
+
 /** @throws StoreMisconfigured `TOPIC_UNFIT` */
 async function requireTopics(config: ShardConfig, { admin, foundation }: ShardContext): Promise<void> {
   const { topic, bucketCount } = foundation
@@ -176,71 +184,5 @@ async function closeResults({ relay }: ResultsOutletParts, sweeper: Sweeper, tim
   } finally {
     relay.stop()
     await sweeper.rememberAll()
-  }
-}
-
-function createConsumer(
-  config: ShardConfig,
-  context: ShardContext,
-  handle: ReturnType<typeof createPartitionHandler>,
-  results: ResultsOutletParts | null,
-  metrics: ShardMetrics,
-  health: HealthState,
-  log: Logger,
-  stopping: AbortSignal,
-): CommandConsumer {
-  const { topic } = context.foundation
-  const tell = watchPartitions(health, metrics, log)
-  return createCommandConsumer({
-    brokers: config.kafkaBrokers,
-    clientId: `onceledger-shard-${config.shard}-${process.pid}`,
-    topic,
-    groupId: config.groupId ?? `onceledger.${topic}.shard-${config.shard}`,
-    ownedPartitions: () => loadOwnedBuckets(context.database),
-    startOf: (partition) => startOf(config, context, results, partition),
-    handle,
-    onPartitionState(partition, state) {
-      tell(partition, state)
-      if (state.state === 'running') results?.catchUp.running(partition)
-      // At the end what was judged is still told by this process.
-      if (state.state !== 'revoked' || stopping.aborted) return
-      results?.relay.forget(partition)
-      results?.catchUp.forget(partition)
-    },
-    limits: { maxBatchRecords: config.batchRecords, maxConcurrentBatches: config.connections, maxQueuedBytes: config.queueBytes },
-    sessionTimeoutMs: config.sessionTimeoutMs,
-    fetchBytes: FETCH_BYTES,
-    fetchPartitionBytes: FETCH_PARTITION_BYTES,
-    metrics,
-    logger: fieldsLast(log),
-  })
-}
-
-/** The database's word where it has one (ADJ-8); a partition never seen before starts at its first record. */
-async function startOf(
-  config: ShardConfig,
-  context: ShardContext,
-  results: ResultsOutletParts | null,
-  partition: number,
-): Promise<StartPosition> {
-  results?.relay.forget(partition)
-  const applied = await loadAppliedOffset(context.database, context.foundation.topic, partition)
-  if (applied === null) {
-    context.fresh.add(partition)
-    return { kind: 'beginning' }
-  }
-  context.fresh.delete(partition)
-  if (config.startFrom === 'group-offset') return { kind: 'group-offset' }
-  const start = results === null ? applied : await results.catchUp.startOf(partition, applied)
-  return { kind: 'applied', nextOffset: start.nextOffset, lastDigest: start.lastDigest }
-}
-
-/** The log's packages name the message first. */
-function fieldsLast(log: Logger): CommandLogLogger {
-  return {
-    debug: (message, fields = {}) => log.debug(fields, message),
-    info: (message, fields = {}) => log.info(fields, message),
-    warn: (message, fields = {}) => log.warn(fields, message),
-    error: (message, fields = {}) => log.error(fields, message),
   }
 }

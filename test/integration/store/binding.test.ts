@@ -73,7 +73,12 @@ describe('a tenant-wide identity', () => {
       }),
     )
     for (const [i] of identities.entries())
-      expect(answers.map((verdicts) => verdicts[i]).toSorted()).toEqual(['APPLIED', 'CONFLICT', 'CONFLICT', 'CONFLICT'])
+      expect(answers.map((verdicts) => verdicts[i] ?? '').toSorted((left, right) => left.localeCompare(right))).toEqual([
+        'APPLIED',
+        'CONFLICT',
+        'CONFLICT',
+        'CONFLICT',
+      ])
     expect(await everywhere(PAID)).toBe(identities.length)
     expect(await everywhere('SELECT COUNT(*) FROM conflict_audit')).toBe(identities.length * 3)
   })

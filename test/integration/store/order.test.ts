@@ -12,9 +12,7 @@ beforeEach(async () => {
 afterEach(() => ledger.drop())
 
 /** Kept commands are decoded again when their turn comes, so their keys must belong to the partition that they came in. */
-const [KEY = '', OTHER = ''] = Array.from({ length: 100 }, (_, i) => `account-${i}`).filter(
-  (key) => bucketOfKey(`bank/${key}`, BUCKET_COUNT) === 0,
-)
+const [KEY = ''] = Array.from({ length: 100 }, (_, i) => `account-${i}`).filter((key) => bucketOfKey(`bank/${key}`, BUCKET_COUNT) === 0)
 
 const open = (key = KEY): CommandSpec => ({ type: 'open', key, operationId: 'open', data: { currency: 'CZK', overdraftLimit: '50' } })
 const entry = (version: number, amount = '1', more: CommandSpec = {}): CommandSpec => ({
@@ -140,7 +138,12 @@ describe('a contract with a snapshot', () => {
   it('[ORD-4] keeps the highest version; older ones are STALE and leave no effect', async () => {
     await judge([open()])
     expect(await judge([limit(5, '500')])).toEqual(['APPLIED'])
-    expect(await judge([limit(3, '300'), limit(5, '500'), limit(7, '700'), limit(6, '600')])).toEqual(['STALE', 'DUPLICATE', 'APPLIED', 'STALE'])
+    expect(await judge([limit(3, '300'), limit(5, '500'), limit(7, '700'), limit(6, '600')])).toEqual([
+      'STALE',
+      'DUPLICATE',
+      'APPLIED',
+      'STALE',
+    ])
     expect(await ledger.value('SELECT CONCAT(overdraft_limit, "/", limit_version, "/", version) FROM account')).toBe('700/7/0')
     expect(await counts()).toBe('6 3 1 0 0 0 0 2')
     expect(await judge([{ type: 'withdraw', key: KEY, data: { amount: '700', currency: 'CZK' } }])).toEqual(['APPLIED'])

@@ -17,9 +17,10 @@ export const amountField = minorUnits(/^[1-9][0-9]{0,18}$/, `${DIGITS_ERROR}, la
 )
 
 /** Credited when positive. */
-export const signedAmountField = minorUnits(/^-?[1-9][0-9]{0,18}$/, 'must be decimal digits, not zero, with a leading - where it is taken off').describe(
-  'Integer count of minor units, not zero: positive is credited, negative is taken off. At most 9223372036854775807 either way.',
-)
+export const signedAmountField = minorUnits(
+  /^-?[1-9][0-9]{0,18}$/,
+  'must be decimal digits, not zero, with a leading - where it is taken off',
+).describe('Integer count of minor units, not zero: positive is credited, negative is taken off. At most 9223372036854775807 either way.')
 
 export const limitField = minorUnits(/^(0|[1-9][0-9]{0,18})$/, DIGITS_ERROR).describe(
   'Integer count of minor units by which the balance may go below zero.',

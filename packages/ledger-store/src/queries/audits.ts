@@ -140,7 +140,12 @@ export interface WaitingView {
 }
 
 /** An event's commands that wait for a predecessor. Reads the waiting rows of its business key alone. */
-export async function findWaiting(database: ShardDatabase, name: AggregateName, consumerNo: number, eventId: string): Promise<WaitingView[]> {
+export async function findWaiting(
+  database: ShardDatabase,
+  name: AggregateName,
+  consumerNo: number,
+  eventId: string,
+): Promise<WaitingView[]> {
   const [rows = []] = await database.withSession((session) =>
     session.run(`SELECT version, operation_type_no, operation_id, topic, partition_no, source_offset, deferred_at
       FROM deferred

@@ -47,7 +47,8 @@ const VERSIONS_MAX = 1_000
 export async function loadGaps(database: ShardDatabase, filter: GapFilter): Promise<GapView[]> {
   if (filter.buckets?.length === 0) return []
   return database.withSession(async (session) => {
-    const [rows = []] = await session.run(`SELECT d.aggregate_id, h.tenant_no, h.business_key, h.bucket, h.version, COUNT(*), MIN(d.deferred_at),
+    const [rows = []] =
+      await session.run(`SELECT d.aggregate_id, h.tenant_no, h.business_key, h.bucket, h.version, COUNT(*), MIN(d.deferred_at),
         h.gap_requests, h.gap_requested_at
       FROM deferred AS d
       JOIN sequence_head AS h ON h.aggregate_id = d.aggregate_id
@@ -124,7 +125,11 @@ export async function countGaps(database: ShardDatabase, buckets: readonly numbe
 }
 
 /** The source was asked once more. @returns false where another process has done so meanwhile. */
-export async function markGapRequested(database: ShardDatabase, gap: Pick<GapView, 'aggregateId' | 'requests'>, nowUs: bigint): Promise<boolean> {
+export async function markGapRequested(
+  database: ShardDatabase,
+  gap: Pick<GapView, 'aggregateId' | 'requests'>,
+  nowUs: bigint,
+): Promise<boolean> {
   const [, rows = []] = await database.withSession((session) =>
     session.run(`UPDATE sequence_head
       SET gap_requests = gap_requests + 1, gap_requested_at = ${nowUs}

@@ -142,7 +142,10 @@ export function parseWaiting(rows: readonly Row[], commands: readonly Command[])
 }
 
 /** Which messages of these places wait. */
-export function selectDeferredSources({ topic, partition }: Pick<SourcePosition, 'topic' | 'partition'>, offsets: readonly bigint[]): string {
+export function selectDeferredSources(
+  { topic, partition }: Pick<SourcePosition, 'topic' | 'partition'>,
+  offsets: readonly bigint[],
+): string {
   return `SELECT source_offset
     FROM deferred FORCE INDEX (source)
     WHERE topic = ${textLiteral(topic)} AND partition_no = ${partition} AND source_offset IN (${offsets.join(',')})`

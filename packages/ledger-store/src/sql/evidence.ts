@@ -1,4 +1,11 @@
-import { type AuditWrite, type ParkedWrite, recordDigest, type SourcePosition, type SourceRecord, TENANT_ID_BYTES_MAX } from '@onceledger/core'
+import {
+  type AuditWrite,
+  type ParkedWrite,
+  recordDigest,
+  type SourcePosition,
+  type SourceRecord,
+  TENANT_ID_BYTES_MAX,
+} from '@onceledger/core'
 import type { Names } from '../names.ts'
 import type { Row } from '../session.ts'
 import { bytesLiteral, hexLiteral, textLiteral, utf8Literal } from './literal.ts'

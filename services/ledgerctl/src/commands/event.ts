@@ -1,5 +1,13 @@
 import { dayToIso, parseBusinessKey, parseTenantId } from '@onceledger/core'
-import { type EventView, findAudits, findEvents, findOperation, findWaiting, type OperationView, type WaitingView } from '@onceledger/ledger-store'
+import {
+  type EventView,
+  findAudits,
+  findEvents,
+  findOperation,
+  findWaiting,
+  type OperationView,
+  type WaitingView,
+} from '@onceledger/ledger-store'
 import { auditLines } from '../audit-lines.ts'
 import { CommandFailed, EXIT } from '../exit.ts'
 import type { Ledger } from '../ledger.ts'
@@ -55,11 +63,18 @@ function eventLines(event: ShownEvent): string[] {
   return [
     `event ${event.eventId}: ${event.verdict}${event.reason === null ? '' : ` ${event.reason}`} at ${timeOfUs(event.processedAtUs)}`,
     event.operationId === null ? `${event.type ?? '?'}, judged by event` : `carried ${event.type ?? '?'} ${event.operationId}`,
-    ...(first === null ? [] : [`whose first result is ${first.verdict} ${first.reason ?? `${first.amountMinor} ${first.currency ?? ''}, balance after ${first.balanceAfterMinor}`}`]),
+    ...(first === null
+      ? []
+      : [
+          `whose first result is ${first.verdict} ${first.reason ?? `${first.amountMinor} ${first.currency ?? ''}, balance after ${first.balanceAfterMinor}`}`,
+        ]),
     `came from ${event.topic} partition ${event.bucket} offset ${event.sourceOffset ?? '?'}`,
   ]
 }
 
-function waitingLine(eventId: string, { type, version, operationId, topic, partition, offset, sinceUs }: WaitingView & { readonly type: string }): string {
+function waitingLine(
+  eventId: string,
+  { type, version, operationId, topic, partition, offset, sinceUs }: WaitingView & { readonly type: string },
+): string {
   return `event ${eventId}: DEFERRED since ${timeOfUs(sinceUs)}, ${type} ${operationId ?? ''} waits with version ${version}; came from ${topic} partition ${partition} offset ${offset}`
 }

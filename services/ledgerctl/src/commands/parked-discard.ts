@@ -30,5 +30,7 @@ export async function discardParkedCommand(ledger: Ledger, output: Output, optio
     if (await discardParked(asked.database, action)) discarded.push(id)
   }
   const missed = ids.length - discarded.length
-  output.result({ discarded }, () => [`${discarded.length} discarded${missed > 0 ? `, ${missed} were changed by somebody else meanwhile` : ''}`])
+  output.result({ discarded }, () => [
+    `${discarded.length} discarded${missed > 0 ? `, ${missed} were changed by somebody else meanwhile` : ''}`,
+  ])
 }

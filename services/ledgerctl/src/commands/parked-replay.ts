@@ -118,7 +118,7 @@ function tell(output: Output, { messages, left }: Chosen, options: ReplayOptions
 }
 
 /** Where the message belongs by its own key: one that came in a wrong partition finds the right one. One that names no key goes where it was. */
-export function placeOf(record: SourceRecord, registry: ContractRegistry, bucketCount: number): number {
+function placeOf(record: SourceRecord, registry: ContractRegistry, bucketCount: number): number {
   let own = record.position.partition
   decodeRecord(record, {
     registry,

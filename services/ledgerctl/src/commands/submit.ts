@@ -169,7 +169,14 @@ async function report(
     .sort(([left], [right]) => left - right)
     .map(([partition, count]) => ({ partition, sent: count, end_offset: bounds.get(partition)?.high ?? null }))
   const total = sumOf(sent)
-  const result = { submitted: total, refused: refused.count, refused_lines: refused.first, topic, partitions, ...(answers === null ? {} : { results: answers }) }
+  const result = {
+    submitted: total,
+    refused: refused.count,
+    refused_lines: refused.first,
+    topic,
+    partitions,
+    ...(answers === null ? {} : { results: answers }),
+  }
   output.result(result, () => [
     ...(answers === null ? [] : toTable([HEADING, ...answers.map(rowOf)])),
     `${total} commands sent to ${topic}${refused.count > 0 ? `, ${refused.count} lines refused` : ''}`,

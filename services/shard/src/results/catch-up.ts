@@ -1,6 +1,13 @@
 import type { HandleOutcome, PartitionBatch } from '@onceledger/command-log'
 import { type ContractRegistry, decodeRecord } from '@onceledger/core'
-import { type AppliedOffset, type BatchItem, type DeriveContext, type DerivedResult, deriveResults, loadOutbox } from '@onceledger/ledger-store'
+import {
+  type AppliedOffset,
+  type BatchItem,
+  type DeriveContext,
+  type DerivedResult,
+  deriveResults,
+  loadOutbox,
+} from '@onceledger/ledger-store'
 import { bucketOfKey } from '@onceledger/shard-map'
 import { PackedResults } from './packed-results.ts'
 import type { ResultRelay } from './relay.ts'

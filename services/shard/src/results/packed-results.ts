@@ -31,7 +31,11 @@ export class PackedResults {
   }
 
   /** @param encode gives each item's result; `outboxOf` the message that it answers where it has a row in the outbox. */
-  static of<T>(items: readonly T[], encode: (item: T) => EncodedResult | DerivedResult, outboxOf: (item: T) => bigint | null): PackedResults {
+  static of<T>(
+    items: readonly T[],
+    encode: (item: T) => EncodedResult | DerivedResult,
+    outboxOf: (item: T) => bigint | null,
+  ): PackedResults {
     const ends = new Uint32Array(items.length * 2)
     const outbox: bigint[] = []
     let at = 0

@@ -4,7 +4,7 @@ import { sleep } from '@onceledger/runtime'
 import type { PackedResults } from './packed-results.ts'
 
 export const RELAY_FAILPOINTS = ['results.before-publish', 'results.after-publish'] as const
-export type RelayFailpoint = (typeof RELAY_FAILPOINTS)[number]
+type RelayFailpoint = (typeof RELAY_FAILPOINTS)[number]
 
 /** Results of one committed transaction, in the order in which they are to be seen. */
 export interface ResultBatch {
