@@ -55,6 +55,7 @@ describe('the position of a partition', () => {
     expect(verdictsOf(await adjudicator.judge(onlyTheFirst))).toEqual(['DUPLICATE'])
     expect(await loadAppliedOffset(ledger.database, ledger.topic, 0)).toEqual({
       nextOffset: 3n,
+      publishedOffset: 3n,
       lastDigest: Buffer.from(source.lastDigestHex, 'hex'),
     })
     expect(await ledger.rows('SELECT applied_count, duplicate_count FROM applied_offset')).toEqual([['3', '0']])
@@ -114,6 +115,7 @@ describe('the position of a partition', () => {
     expect(await adjudicator.judge(empty)).toEqual({ kind: 'committed', judgements: [], results: [], nextOffset: 4n, more: false })
     expect(await loadAppliedOffset(ledger.database, ledger.topic, 0)).toEqual({
       nextOffset: 4n,
+      publishedOffset: 4n,
       lastDigest: Buffer.from('ab'.repeat(32), 'hex'),
     })
   })
