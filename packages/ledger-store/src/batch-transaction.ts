@@ -156,8 +156,9 @@ async function judgeLocked(
 ): Promise<JudgedBatch> {
   const judged = judge(context, batch, state)
   if (mode === 'read-first' || judged.unguarded === 0) return judged
-  const known = await readIdentities(session, commandsOf(batch.items), context.names)
-  return judge(context, batch, { ...state, ledger: { ...state.ledger, ...known } })
+  const known = await readIdentities(session, commandsOf(batch.items), context.names, context.plan)
+  const bindings = new Map([...known.bindings, ...state.ledger.bindings])
+  return judge(context, batch, { ...state, ledger: { ...state.ledger, ...known, bindings } })
 }
 
 /** Pure but for the clock. @throws JudgementFailed */

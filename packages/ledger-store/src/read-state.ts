@@ -48,11 +48,11 @@ export const DUE_ROWS_MAX = 1_000
 export const DUE_REACH = DUE_ROWS_MAX + 1
 
 /**
- * A command whose verdict may be one that no unique key guards (it is behind, or ahead, or belongs to another key's identity) is never
- * judged unread.
+ * A command whose verdict may be one that no unique key guards, since it is behind or ahead, is never judged unread. A tenant-wide identity is guarded by
+ * the key of its binding.
  */
 export function mustReadFirst(commands: readonly Command[]): boolean {
-  return commands.some(({ contract }) => contract.order !== 'none' || contract.scope === 'tenant')
+  return commands.some(({ contract }) => contract.order !== 'none')
 }
 
 /**
@@ -133,9 +133,14 @@ function addIdentities(
  * What is known of every identity of the batch, read after its accounts were locked: for an `insert-first` batch whose judgements would
  * write no row that a unique key could refuse.
  */
-export async function readIdentities(session: Session, commands: readonly Command[], names: Names): Promise<Identities> {
+export async function readIdentities(
+  session: Session,
+  commands: readonly Command[],
+  names: Names,
+  plan: BindingPlan | undefined,
+): Promise<Identities> {
   const packet = new Packet()
-  const known = addIdentities(packet, commands, names, undefined, 'read-first')
+  const known = addIdentities(packet, commands, names, plan, 'read-first')
   await packet.send(session)
   return known()
 }

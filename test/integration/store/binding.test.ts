@@ -111,15 +111,31 @@ describe('a tenant-wide identity', () => {
       'CONFLICT',
       'DUPLICATE',
     ])
-    const parked = ledger.identityIn(0, 3)
-    const unopened = ledger.keyIn(0, 5)
-    expect([await pay(unopened, parked), await pay(unopened, parked, '11'), await pay(other, parked)]).toEqual([
-      'PARKED',
-      'CONFLICT',
-      'CONFLICT',
-    ])
-    await fund(unopened)
-    expect(await pay(unopened, parked)).toBe('APPLIED')
+    for (const home of [0, 1]) {
+      const parked = ledger.identityIn(home, 3)
+      const unopened = ledger.keyIn(0, 5 + home)
+      expect([await pay(unopened, parked), await pay(unopened, parked, '11'), await pay(other, parked)]).toEqual([
+        'PARKED',
+        'CONFLICT',
+        'CONFLICT',
+      ])
+      await fund(unopened)
+      expect(await pay(unopened, parked)).toBe('APPLIED')
+    }
+  })
+
+  it('[RTE-2] lost by a home that came back from a backup is claimed again where its command is judged again', async () => {
+    const [one, other] = [ledger.keyIn(0), ledger.keyIn(1)]
+    const identity = ledger.identityIn(1)
+    await fund(one, other)
+    const batch = ledger.batch([ledger.command('pay.v1', one, identity, { amount: '10' })])
+    const judgeAgain = async (): Promise<string[]> =>
+      verdictsOf(await (await ledger.adjudicator(0)).judge({ ...batch, source: { ...batch.source, redelivery: true } }))
+    expect(await judgeAgain()).toEqual(['APPLIED'])
+    await ledger.databases[1]?.withSession((session) => session.run('DELETE FROM binding'))
+    expect(await judgeAgain()).toEqual(['DUPLICATE'])
+    expect(await pay(other, identity)).toBe('CONFLICT')
+    expect(await everywhere(PAID)).toBe(1)
   })
 
   it('[ADJ-4] [RTE-2] whose home shard is away leaves everything undecided, and nothing written', async () => {
