@@ -122,6 +122,10 @@ describe('a tenant-wide identity', () => {
       await fund(unopened)
       expect(await pay(unopened, parked)).toBe('APPLIED')
     }
+    expect([
+      await everywhere('SELECT COUNT(*) FROM parked'),
+      await everywhere(`SELECT COUNT(*) FROM parked WHERE reason = 'ACCOUNT_NOT_FOUND'`),
+    ]).toEqual([2, 2])
   })
 
   it('[RTE-2] lost by a home that came back from a backup is claimed again where its command is judged again', async () => {
