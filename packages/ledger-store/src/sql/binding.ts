@@ -33,7 +33,7 @@ export function parseBindings(rows: readonly Row[], commands: readonly Command[]
 }
 
 /** The claim of an identity, at its home. */
-export interface BindingRow {
+interface BindingRow {
   readonly command: Command
   /** Home bucket of the identity. */
   readonly bucket: number
