@@ -58,7 +58,7 @@ describe('the processes of a shard', () => {
   it('[ADJ-8] share its partitions while others come, go and die', async () => {
     const commands = stream(seededRandom(12), 12_000)
     const first = await start({ ONCELEDGER_BATCH_RECORDS: '100' })
-    const sending = send(ledger, commands, 100)
+    const sending = send(ledger, commands, 500)
     for (const end of ['SIGTERM', 'SIGKILL', 'SIGTERM', 'SIGKILL'] as const) {
       const second = await start({ ONCELEDGER_BATCH_RECORDS: '100' })
       await waitFor(async () => (await metricOf(second, 'onceledger_verdicts_total')) > 0, {

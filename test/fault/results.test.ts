@@ -107,16 +107,19 @@ describe('results', () => {
     expect(withoutRepeats(await readResults(ledger)).length).toBe((await readResults(ledger)).length)
   })
 
-  it.each(['results.before-publish=exit@3', 'results.after-publish=exit@3', 'store.before-commit=exit@20', 'store.after-commit=exit@20'])(
-    '[ADJ-3] [ORD-2] [LAB-2] a process killed at %s loses no result and tells none in another order',
-    async (failpoint) => {
-      const sent = shuffled(seededRandom(12))
-      await send(ledger, sent)
-      const killed = await startShardProcess({ shard: 0, env: { ...env(), ONCELEDGER_FAILPOINTS: failpoint }, expectStart: false })
-      expect(await killed.exited).toEqual({ code: null, signal: 'SIGKILL' })
-      const next = await startShardProcess({ shard: 0, env: env() })
-      await expectAll(sent)
-      expect((await next.stop()).code).toBe(0)
-    },
-  )
+  it.each([
+    'results.before-publish=exit@3',
+    'results.after-publish=exit@3',
+    'store.inside-batch=exit@20',
+    'store.before-commit=exit@20',
+    'store.after-commit=exit@20',
+  ])('[ADJ-3] [ORD-2] [LAB-2] a process killed at %s loses no result and tells none in another order', async (failpoint) => {
+    const sent = shuffled(seededRandom(12))
+    await send(ledger, sent)
+    const killed = await startShardProcess({ shard: 0, env: { ...env(), ONCELEDGER_FAILPOINTS: failpoint }, expectStart: false })
+    expect(await killed.exited).toEqual({ code: null, signal: 'SIGKILL' })
+    const next = await startShardProcess({ shard: 0, env: env() })
+    await expectAll(sent)
+    expect((await next.stop()).code).toBe(0)
+  })
 })

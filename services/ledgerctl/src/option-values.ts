@@ -60,5 +60,8 @@ export function accountPoint(text: string): AccountPoint {
 export function timeUs(text: string): bigint {
   const time = z.iso.datetime({ offset: true }).safeParse(text)
   if (!time.success) throw new InvalidArgumentError('must be a time of RFC 3339 with its zone, such as 2026-12-01T10:00:00Z')
-  return BigInt(Date.parse(time.data)) * 1000n
+  // A Date would drop the microseconds, and with them the row whose time was asked for.
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? ''
+  const seconds = Date.parse(text.replace(/\.\d+/, ''))
+  return BigInt(seconds) * 1000n + BigInt(fraction.slice(0, 6).padEnd(6, '0'))
 }

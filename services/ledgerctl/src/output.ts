@@ -1,7 +1,11 @@
+import { usToIso } from '@onceledger/core'
+
 /** Where results go: one JSON value on stdout, or lines for a person. Progress and errors go to stderr. */
 export interface Output {
   readonly json: boolean
   result(value: unknown, lines: () => readonly string[]): void
+  /** A line of the answer for a person, as it becomes known; a program gets all at once. */
+  line(text: string): void
   note(line: string): void
 }
 
@@ -21,6 +25,9 @@ export function createOutput(json: boolean, streams: Streams): Output {
               .map((line) => `${printable(line)}\n`)
               .join(''),
       )
+    },
+    line(text) {
+      if (!json) streams.stdout.write(`${printable(text)}\n`)
     },
     note: (line) => void streams.stderr.write(`${printable(line)}\n`),
   }
@@ -58,6 +65,7 @@ export function toTable(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
+/** RFC 3339 with microseconds: a time that is shown can be asked for again, and means the same row. */
 export function timeOfUs(us: bigint): string {
-  return new Date(Number(us / 1000n)).toISOString()
+  return usToIso(us)
 }

@@ -91,7 +91,8 @@ function addWriting(program: Command, withLedger: WithLedger, createProgress: ()
           keepGoing,
           waitMs: wait ? timeoutMs : null,
           stdin: process.stdin,
-          progress: createProgress(),
+          // Answers are shown as they come, in the place of a bar.
+          progress: wait ? NO_PROGRESS : createProgress(),
         }),
       ),
     )

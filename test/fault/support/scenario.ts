@@ -130,6 +130,8 @@ export async function expectBooks(database: ShardDatabase, commands: readonly Co
     inboxRows: implied.inboxRows,
     audits: implied.audits,
     parked: 0,
+    deferred: 0,
+    gaps: 0,
   })
 }
 

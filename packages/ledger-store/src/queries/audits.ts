@@ -25,37 +25,54 @@ export interface AuditView {
   readonly seenCount: number
 }
 
-export interface AuditSubject {
-  readonly consumerNo: number
-  /** Refused uses of this operation, and of versions that it took. */
-  readonly operation?: { readonly type: string; readonly typeNo: number; readonly operationId: string }
-  readonly eventId?: string
-}
+/** What audits are asked for. An operation without `aggregate` is tenant-wide: its refused uses may stand under any business key. */
+export type AuditSubject =
+  | {
+      readonly kind: 'operation'
+      readonly tenantNo: number
+      readonly type: string
+      readonly typeNo: number
+      readonly operationId: string
+      readonly aggregate?: AggregateName
+    }
+  | { readonly kind: 'event'; readonly aggregate: AggregateName; readonly consumerNo: number; readonly eventId: string }
 
 const AUDITS_MAX = 100
 
-/** Audit rows of one business key about an operation or an event, oldest first; at most 100. Reads the audits of that key alone. */
-export async function findAudits(database: ShardDatabase, name: AggregateName, subject: AuditSubject): Promise<AuditView[]> {
-  const { consumerNo, operation, eventId } = subject
-  const about = [
-    ...(operation === undefined
-      ? []
-      : [
-          `(operation_type_no = ${operation.typeNo} AND operation_id = ${hexLiteral(idToHex(operation.operationId))})`,
-          `first_operation = ${textLiteral(`${operation.type}/${operation.operationId}`)}`,
-        ]),
-    ...(eventId === undefined ? [] : [`event_id = ${hexLiteral(idToHex(eventId))}`]),
-  ]
+/**
+ * Audit rows of this shard about an event, or about an operation: refused uses of its identity, and of versions that it took. Oldest first, at most
+ * 100. Reads these alone, however many there are of others.
+ */
+export async function findAudits(database: ShardDatabase, subject: AuditSubject): Promise<AuditView[]> {
+  const halves = subject.kind === 'event' ? [ofEvent(subject)] : ofOperation(subject)
   const [rows = []] = await database.withSession((session) =>
-    session.run(`SELECT kind, operation_type_no, operation_id, contract_version, event_id, business_key, intent, digest, first_operation, first_digest,
-        topic, partition_no, source_offset, recorded_at, last_seen_at, seen_count
-      FROM conflict_audit FORCE INDEX (evidence)
-      WHERE tenant_no = ${name.tenantNo} AND consumer_no = ${consumerNo} AND aggregate_id = ${hexLiteral(aggregateOf(name))}
-        AND (${about.join(' OR ')})
-      ORDER BY id
+    session.run(`SELECT a.kind, a.operation_type_no, a.operation_id, a.contract_version, a.event_id, a.business_key, a.intent, a.digest,
+        a.first_operation, a.first_digest, a.topic, a.partition_no, a.source_offset, a.recorded_at, a.last_seen_at, a.seen_count
+      FROM (${halves.map((half) => `(${half} ORDER BY id LIMIT ${AUDITS_MAX})`).join(' UNION ')}) AS found
+      STRAIGHT_JOIN conflict_audit AS a FORCE INDEX (PRIMARY) ON a.id = found.id
+      ORDER BY a.id
       LIMIT ${AUDITS_MAX}`),
   )
   return rows.map(toAudit)
+}
+
+function ofEvent({ aggregate, consumerNo, eventId }: Extract<AuditSubject, { kind: 'event' }>): string {
+  return `SELECT id
+    FROM conflict_audit FORCE INDEX (evidence)
+    WHERE tenant_no = ${aggregate.tenantNo} AND consumer_no = ${consumerNo} AND aggregate_id = ${hexLiteral(aggregateOf(aggregate))}
+      AND event_id = ${hexLiteral(idToHex(eventId))}`
+}
+
+function ofOperation({ tenantNo, type, typeNo, operationId, aggregate }: Extract<AuditSubject, { kind: 'operation' }>): string[] {
+  const aggregateId = aggregate === undefined ? null : hexLiteral(aggregateOf(aggregate))
+  const uses = `SELECT id
+    FROM conflict_audit FORCE INDEX (operation)
+    WHERE tenant_no = ${tenantNo} AND operation_type_no = ${typeNo} AND operation_id = ${hexLiteral(idToHex(operationId))}`
+  if (aggregateId === null) return [uses]
+  const versions = `SELECT id
+    FROM conflict_audit FORCE INDEX (first_operation)
+    WHERE aggregate_id = ${aggregateId} AND first_operation = ${textLiteral(`${type}/${operationId}`)}`
+  return [`${uses} AND aggregate_id = ${aggregateId}`, versions]
 }
 
 function toAudit(row: Row): AuditView {

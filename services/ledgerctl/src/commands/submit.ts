@@ -1,10 +1,17 @@
 import { CommandLogError, type CommandProducer, createCommandProducer, type OutgoingRecord } from '@onceledger/command-log'
-import { AWAITED_MAX, type AwaitedResults, type CommandAnswer, requireDone, watchResults } from '../awaited-results.ts'
+import {
+  AWAITED_MAX,
+  type AnsweredCommand,
+  type AwaitedResults,
+  type CommandAnswer,
+  requireDone,
+  watchResults,
+} from '../awaited-results.ts'
 import { CommandFailed, EXIT } from '../exit.ts'
 import { type CheckOptions, readCommands } from '../input/commands.ts'
 import { openSource, type Source, spool } from '../input/source.ts'
 import type { Ledger } from '../ledger.ts'
-import { type Output, toTable } from '../output.ts'
+import type { Output } from '../output.ts'
 import type { Progress } from '../progress.ts'
 import { RefusedLines } from './refused-lines.ts'
 
@@ -23,7 +30,7 @@ const CHUNK = 1_000
 
 /**
  * Sends a file of commands, a thousand at a time, so its length does not matter. Unless it is told to keep going, it reads the file twice: all
- * lines are checked before the first is sent.
+ * lines are checked before the first is sent. It does so too when it has to wait: too many to be waited for are found out before any is sent.
  */
 export async function submitCommand(ledger: Ledger, output: Output, options: SubmitOptions): Promise<void> {
   const { topic, bucketCount } = await ledger.foundation()
@@ -32,9 +39,10 @@ export async function submitCommand(ledger: Ledger, output: Output, options: Sub
   const given = await openSource(options.file, options.stdin)
   const opened = [given]
   try {
-    if (!options.keepGoing && !given.repeatable) opened.push(await spool(given))
+    const isReadTwice = !options.keepGoing || options.waitMs !== null
+    if (isReadTwice && !given.repeatable) opened.push(await spool(given))
     const source = opened.at(-1) ?? given
-    if (!options.keepGoing) await checkAll(source, check, output, options)
+    if (isReadTwice) await checkAll(source, check, output, options)
     await sendAll(ledger, output, source, { topic, check, ...options })
   } finally {
     options.progress.end()
@@ -52,24 +60,25 @@ async function requireTopic(ledger: Ledger, topic: string, bucketCount: number):
   )
 }
 
-async function checkAll(source: Source, check: CheckOptions, output: Output, { progress, waitMs }: SubmitOptions): Promise<void> {
+async function checkAll(source: Source, check: CheckOptions, output: Output, options: SubmitOptions): Promise<void> {
+  const { progress, keepGoing, waitMs } = options
   const refused = new RefusedLines(output)
   progress.begin('checking', source.sizeBytes)
   let n = 0
+  let commands = 0
   for await (const line of readCommands(source.read(), check)) {
-    if (line.kind === 'refused') refused.add(line.refused)
+    if (line.kind === 'record') commands++
+    else if (!keepGoing) refused.add(line.refused)
+    if (waitMs !== null && commands > AWAITED_MAX)
+      throw new CommandFailed(
+        EXIT.usage,
+        `--wait keeps up to ${AWAITED_MAX} commands, nothing sent; split the input, or read the results from their topic`,
+      )
     if (++n % CHUNK === 0) progress.update(line.endBytes)
   }
   progress.end()
-  if (waitMs !== null) requireAwaitable(n)
   if (refused.count === 0) return
   throw new CommandFailed(EXIT.refused, `${refused.count} lines refused, nothing sent; mend them, or send the others with --keep-going`)
-}
-
-/** @throws CommandFailed */
-function requireAwaitable(commands: number): void {
-  if (commands > AWAITED_MAX)
-    throw new CommandFailed(EXIT.usage, `--wait keeps up to ${AWAITED_MAX} commands; split the input, or read the results from their topic`)
 }
 
 interface Sending extends SubmitOptions {
@@ -82,12 +91,11 @@ async function sendAll(ledger: Ledger, output: Output, source: Source, sending: 
   const refused = new RefusedLines(output)
   const producer = createCommandProducer({ brokers: ledger.config.kafkaBrokers, clientId: 'ledgerctl' })
   const sent = new Map<number, number>()
-  const watch = sending.waitMs === null ? null : await watchResults(ledger, topic)
+  const watch = sending.waitMs === null ? null : await watchResults(ledger, topic, (answered) => output.line(lineOf(answered)))
   try {
     progress.begin('sending', source.sizeBytes)
     await sendChunks(producer, source, sending, { refused, sent, awaited: watch?.awaited ?? null })
     progress.end()
-    watch?.awaited.complete()
     await watch?.settled(sending.waitMs ?? 0)
   } finally {
     await Promise.allSettled([producer.close(), watch?.close()])
@@ -108,7 +116,6 @@ interface Tally {
 async function sendChunks(producer: CommandProducer, source: Source, { topic, check, keepGoing, progress }: Sending, tally: Tally) {
   let chunk: (OutgoingRecord & { readonly partition: number })[] = []
   let chunkEndBytes = 0
-  let awaited = 0
   const send = async (): Promise<void> => {
     await sendChunk(producer, topic, chunk, tally.sent)
     chunk = []
@@ -119,7 +126,6 @@ async function sendChunks(producer: CommandProducer, source: Source, { topic, ch
     if (line.kind === 'record') {
       chunk.push(line.record)
       tally.awaited?.add(line.command)
-      if (tally.awaited !== null) requireAwaitable(++awaited)
       if (chunk.length === CHUNK) await send()
     } else if (keepGoing) {
       tally.refused.add(line.refused)
@@ -178,13 +184,24 @@ async function report(
     ...(answers === null ? {} : { results: answers }),
   }
   output.result(result, () => [
-    ...(answers === null ? [] : toTable([HEADING, ...answers.map(rowOf)])),
-    `${total} commands sent to ${topic}${refused.count > 0 ? `, ${refused.count} lines refused` : ''}`,
+    ...(answers ?? []).filter(({ verdict }) => verdict === null).map(lineOf),
+    `${total} commands sent to ${topic}${refused.count > 0 ? `, ${refused.count} lines refused` : ''}${summaryOf(answers)}`,
   ])
 }
 
-const HEADING = ['line', 'key', 'operation', 'verdict', 'reason', 'balance after']
+function lineOf(answered: AnsweredCommand | CommandAnswer): string {
+  const { line, key, type, operationId, eventId, verdict, reason, firstVerdict, balanceAfter } = answered
+  const said = verdict === 'DUPLICATE' ? `DUPLICATE of ${firstVerdict}` : (verdict ?? UNANSWERED)
+  const why = reason === null ? '' : `  ${reason}`
+  const balance = balanceAfter === null || firstVerdict !== 'APPLIED' ? '' : `  balance after ${balanceAfter}`
+  return `line ${line}  ${key}  ${type} ${operationId ?? `event ${eventId}`}  ${said}${why}${balance}`
+}
 
-function rowOf({ line, key, operationId, eventId, verdict, reason, balanceAfter }: CommandAnswer): string[] {
-  return [String(line), key, operationId ?? `event ${eventId}`, verdict ?? 'no answer yet', reason ?? '', balanceAfter ?? '']
+const UNANSWERED = 'no answer yet'
+
+function summaryOf(answers: readonly CommandAnswer[] | null): string {
+  if (answers === null) return ''
+  const counts = new Map<string, number>()
+  for (const { verdict } of answers) counts.set(verdict ?? UNANSWERED, (counts.get(verdict ?? UNANSWERED) ?? 0) + 1)
+  return `: ${[...counts].map(([verdict, count]) => `${count} ${verdict}`).join(', ')}`
 }

@@ -43,9 +43,10 @@ function checkLine(no: number, value: Buffer, { registry, bucketCount }: CheckOp
   )
   if (decoded.kind === 'refused') return refusedAt(no, decoded.parked.reason, decoded.parked.detail)
   const key = routingKey(decoded.command.tenantId, decoded.command.businessKey)
-  const { eventId, operationId } = decoded.command
+  const { contract, eventId, operationId } = decoded.command
+  const type = `${contract.name}.v${contract.version}`
   const record = { key, value, headers: HEADERS, partition: bucketOfKey(key, bucketCount) }
-  return { kind: 'record', record, command: { line: no, key, eventId, operationId } } as const
+  return { kind: 'record', record, command: { line: no, key, type, eventId, operationId } } as const
 }
 
 function refusedAt(line: number, reason: string, detail: string) {

@@ -89,7 +89,7 @@ async function fillTopic(options: EndToEndOptions, topic: string): Promise<void>
   await producer.close()
 }
 
-function startShard(options: EndToEndOptions, url: string): ChildProcess {
+export function startShard(options: EndToEndOptions, url: string): ChildProcess {
   const main = new URL('../../../../services/shard/src/main.ts', import.meta.url).pathname
   return spawn(process.execPath, [...NODE_FLAGS, main], {
     stdio: ['ignore', 'ignore', 'inherit'],

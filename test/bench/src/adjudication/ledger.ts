@@ -35,11 +35,14 @@ export function randomName(): string {
   return `bench_${randomBytes(5).toString('hex')}`
 }
 
-export async function createBenchLedger(serverUrl: string, connections: number): Promise<BenchLedger> {
+export async function createBenchLedger(
+  serverUrl: string,
+  connections: number,
+  registry: ContractRegistry = benchRegistry(),
+): Promise<BenchLedger> {
   const name = randomName()
   const url = withDatabase(serverUrl, name)
   const controlUrl = defaultControlUrl(url)
-  const registry = benchRegistry()
   const topic = 'bench'
   await foundLedger({ controlUrl, shardUrls: [url], topic, bucketCount: BENCH_BUCKETS, registry, nowUs: nowUs() })
   const database = openShardDatabase({ url, connectionsMax: connections, queryTimeoutMs: QUERY_TIMEOUT_MS })

@@ -17,6 +17,8 @@ export const BENCH_BUCKETS = 64
 export interface WorkloadOptions {
   readonly registry: ContractRegistry
   readonly topic: string
+  /** Contract, in version 1; `deposit` unless given. */
+  readonly type?: string
   readonly events: number
   readonly accounts: number
   /** Partitions that get work at the same time: one per connection, so that accounts are disjoint. */
@@ -67,8 +69,8 @@ function buildCommands(
   firstOffset: bigint,
   earlier: readonly Command[],
 ): Command[] {
-  const contract = options.registry.find('deposit', 1)
-  if (contract === undefined) throw new Error('no contract deposit.v1')
+  const contract = options.registry.find(options.type ?? 'deposit', 1)
+  if (contract === undefined) throw new Error(`no contract ${options.type ?? 'deposit'}.v1`)
   const commands: Command[] = []
   for (let i = 0; i < options.batchSize; i++) {
     const repeated = options.halfDuplicates && i % 2 === 1 ? (earlier[i - 1] ?? commands[i - 1]) : undefined
