@@ -8,6 +8,7 @@ import {
   type TestLedger,
   waitForLagZero,
 } from '@onceledger/testkit'
+import { Kafka, logLevel } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CliRun, runLedgerctl } from '../support/ledgerctl.ts'
 import { uuidv7 } from '../support/store-ledger.ts'
@@ -62,6 +63,17 @@ const entry = (key: string, version: number, amount = '10', more: Partial<Spec> 
   command({ type: 'entry.v1', key, operationId: `entry-${version}`, data: { amount }, version, ...more })
 const lines = (...commands: readonly CommandToSend[]): string => commands.map((each) => `${encodeCommand(each).value}\n`).join('')
 
+/** Of readers that are gone, nothing may stay behind. */
+async function readerGroups(): Promise<string[]> {
+  const admin = new Kafka({ clientId: 'test', brokers: [...ledger.kafkaBrokers], logLevel: logLevel.NOTHING }).admin()
+  await admin.connect()
+  try {
+    return (await admin.listGroups()).groups.map(({ groupId }) => groupId).filter((id) => id.startsWith('onceledger-reader-'))
+  } finally {
+    await admin.disconnect()
+  }
+}
+
 async function submit(...commands: readonly CommandToSend[]): Promise<void> {
   expect((await ledgerctl(['submit', '-'], lines(...commands))).code).toBe(0)
   await waitForLagZero(ledger.databases, ledger.admin, ledger.topic, LAG_TIMEOUT_MS)
@@ -82,7 +94,11 @@ describe('submit --wait', () => {
     })
     const again = await ledgerctl(['submit', '-', '--wait'], lines(...sent))
     expect(again.code).toBe(0)
-    expect(again.stdout.match(/DUPLICATE/g)).toHaveLength(3)
+    expect(
+      again.stdout.match(/^line \d {2}acme\/wanda {2}(open|entry)\.v1 [\w-]+ {2}DUPLICATE of APPLIED {2}balance after \d+$/gm),
+    ).toHaveLength(3)
+    expect(again.stdout).toMatch(/^3 commands sent to \S+: 3 DUPLICATE$/m)
+    expect(await readerGroups()).toEqual([])
 
     const mixed = lines(
       entry('wanda', 3, '-500'),
@@ -101,6 +117,24 @@ describe('submit --wait', () => {
       ],
     })
     expect(refused.code).toBe(5)
+  })
+
+  it('[ORD-2] waits for the verdict of a command whose predecessor comes after it', async () => {
+    await submit(open('vera'), entry('vera', 2))
+    const shown = await ledgerctl(['submit', '-', '--wait', '--timeout-ms', '20000'], lines(entry('vera', 3), entry('vera', 1)))
+    expect([shown.code, shown.stderr]).toEqual([0, ''])
+    expect(shown.stdout).toMatch(/^line 1 .* entry-3 {2}APPLIED {2}balance after 30$/m)
+    expect(shown.stdout).toMatch(/^line 2 .* entry-1 {2}APPLIED {2}balance after 10$/m)
+  })
+
+  it('refuses more commands than it keeps before it sends any, also with --keep-going', async () => {
+    const many = lines(...Array.from({ length: 10_001 }, (_, i) => entry('none', i + 1)))
+    const before = await ledger.admin.topicOffsets(ledger.topic)
+    for (const more of [[], ['--keep-going']]) {
+      const refused = await ledgerctl(['submit', '-', '--wait', ...more], many)
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('keeps up to 10000 commands, nothing sent')])
+    }
+    expect([...(await ledger.admin.topicOffsets(ledger.topic))]).toEqual([...before])
   })
 
   it('says so when results do not come in time', async () => {
@@ -122,7 +156,13 @@ describe('questions about the past', () => {
       command({ type: 'limit.v1', key: 'paula', operationId: 'l', data: { overdraftLimit: '9' }, version: 4 }),
     )
     expect(await json('account', 'show', '--tenant', TENANT, 'paula', '--at', '1', '--postings')).toMatchObject([
-      { balanceMinor: '75', version: '3', overdraftLimitMinor: '9', limitVersion: '4', at: { version: '1', balanceMinor: '100' } },
+      {
+        balanceMinor: '75',
+        version: '3',
+        overdraftLimitMinor: '9',
+        limitVersion: '4',
+        at: { version: '1', balanceMinor: '100', posting: { operationId: 'entry-1' } },
+      },
     ])
     expect(await json('account', 'show', '--tenant', TENANT, 'paula', '--at', between, '--postings', '1')).toMatchObject([
       { at: { version: '2', balanceMinor: '70' }, postings: [{ operationId: 'entry-2', amountMinor: '-30' }] },
@@ -130,12 +170,16 @@ describe('questions about the past', () => {
     expect(await json('account', 'show', '--tenant', TENANT, 'paula', '--at', '2000-01-01T00:00:00Z')).toMatchObject([
       { at: { version: '0', balanceMinor: '0' }, postings: [] },
     ])
+    const readable = (await ledgerctl(['account', 'show', '--tenant', TENANT, 'paula', '--at', '2', '--postings', '1'])).stdout
+    const [, time = ''] = /^as it stood then: balance 70, version 2, made by entry entry-2 at (\S+)$/m.exec(readable) ?? []
+    expect(await json('account', 'show', '--tenant', TENANT, 'paula', '--at', time)).toMatchObject([{ at: { version: '2' } }])
     expect((await ledgerctl(['account', 'show', '--tenant', TENANT, 'paula', '--at', 'noon'])).code).toBe(2)
   })
 
   it('[IDN-6] show an operation with its first result, its reversal, and every refused use of its identity', async () => {
-    const eventId = uuidv7()
-    await submit(open('otto'), entry('otto', 1, '50', { eventId }), entry('otto', 1, '51'), entry('otto', 1, '7', { operationId: 'rival' }))
+    const [eventId, rivalEvent] = [uuidv7(), uuidv7()]
+    const other = entry('otto', 1, '51', { eventId: rivalEvent })
+    await submit(open('otto'), entry('otto', 1, '50', { eventId }), other, entry('otto', 1, '7', { operationId: 'rival' }))
     await submit(
       command({ type: 'reverse.v1', key: 'otto', operationId: 'undo', data: { targetType: 'entry', targetOperationId: 'entry-1' } }),
     )
@@ -161,6 +205,10 @@ describe('questions about the past', () => {
     expect(await json('event', 'show', '--tenant', TENANT, '--key', 'otto', eventId)).toMatchObject({
       events: [{ verdict: 'APPLIED', type: 'entry', operationId: 'entry-1', topic: ledger.topic, first: { balanceAfterMinor: '50' } }],
     })
+    const rival = await ledgerctl(['event', 'show', '--tenant', TENANT, '--key', 'otto', rivalEvent])
+    expect(rival.stdout).toMatch(
+      /CONFLICT OTHER_INTENT[\s\S]*which stands with another intent: APPLIED 50 EUR[\s\S]*came from \S+ partition \d offset \d+/,
+    )
   })
 
   it('[RTE-2] find a tenant-wide operation without its key, and its conflicts with it', async () => {
@@ -174,11 +222,18 @@ describe('questions about the past', () => {
     expect(await json('operation', 'show', '--tenant', TENANT, '--type', 'pay', 'payment-1')).toMatchObject({
       key: winner,
       result: { verdict: 'APPLIED', amountMinor: '-3' },
+      topic: ledger.topic,
+      claimed_by: { businessKey: winner },
+      // Refused under another key, perhaps in another shard.
+      audits: [{ kind: 'CONFLICT', businessKey: loser, intent: { amount: '3' }, seenCount: 1 }],
     })
     expect(await json('operation', 'show', '--tenant', TENANT, '--key', loser, '--type', 'pay', 'payment-1')).toMatchObject({
       key: loser,
+      claimed_by: { businessKey: winner },
       audits: [{ kind: 'CONFLICT', businessKey: loser }],
     })
+    const neither = await ledgerctl(['operation', 'show', '--tenant', TENANT, '--key', 'nobody', '--type', 'pay', 'payment-1'])
+    expect([neither.code, neither.stderr]).toEqual([1, expect.stringContaining(`it belongs to ${TENANT}/${winner}`)])
     expect((await ledgerctl(['operation', 'show', '--tenant', TENANT, '--type', 'entry', 'entry-1'])).code).toBe(2)
   })
 

@@ -1,4 +1,4 @@
-import { type BusinessKey, idFromBytes, idToHex } from '@onceledger/core'
+import { type BusinessKey, idFromBytes, idToHex, operationReference } from '@onceledger/core'
 import type { Row, ShardDatabase } from '../session.ts'
 import { hexLiteral, textLiteral } from '../sql/literal.ts'
 import { type AggregateName, aggregateOf } from './show.ts'
@@ -71,7 +71,7 @@ function ofOperation({ tenantNo, type, typeNo, operationId, aggregate }: Extract
   if (aggregateId === null) return [uses]
   const versions = `SELECT id
     FROM conflict_audit FORCE INDEX (first_operation)
-    WHERE aggregate_id = ${aggregateId} AND first_operation = ${textLiteral(`${type}/${operationId}`)}`
+    WHERE aggregate_id = ${aggregateId} AND first_operation = ${textLiteral(operationReference(type, operationId))}`
   return [`${uses} AND aggregate_id = ${aggregateId}`, versions]
 }
 

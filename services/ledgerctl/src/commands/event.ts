@@ -17,6 +17,7 @@ import type { KeyOptions } from './key-options.ts'
 type ShownEvent = EventView & {
   readonly type: string | null
   readonly topic: string
+  readonly partition: number
   readonly event_day: string
   /** First result of the operation that it carried. */
   readonly first: OperationView['result'] | null
@@ -38,13 +39,13 @@ export async function showEvent(
   const consumerNo = names.consumerNo(consumer)
   const typeOf = (no: number): string => names.operationTypeName(no) ?? String(no)
   const waiting = (await findWaiting(database, name, consumerNo, eventId)).map((each) => ({ ...each, type: typeOf(each.operationTypeNo) }))
-  const audits = await findAudits(database, name, { consumerNo, eventId })
+  const audits = await findAudits(database, { kind: 'event', aggregate: name, consumerNo, eventId })
   const events: ShownEvent[] = []
   for (const event of await findEvents(database, name, consumerNo, eventId)) {
     const { operationId, operationTypeNo } = event
     const operation = operationId === null ? null : await findOperation(database, name, operationTypeNo, operationId)
     const type = names.operationTypeName(operationTypeNo) ?? null
-    events.push({ ...event, type, topic, event_day: dayToIso(event.eventDay), first: operation?.result ?? null })
+    events.push({ ...event, type, topic, partition: event.bucket, event_day: dayToIso(event.eventDay), first: operation?.result ?? null })
   }
   if (events.length + waiting.length + audits.length === 0)
     throw new CommandFailed(
@@ -59,17 +60,20 @@ export async function showEvent(
 }
 
 function eventLines(event: ShownEvent): string[] {
-  const { first } = event
   return [
     `event ${event.eventId}: ${event.verdict}${event.reason === null ? '' : ` ${event.reason}`} at ${timeOfUs(event.processedAtUs)}`,
     event.operationId === null ? `${event.type ?? '?'}, judged by event` : `carried ${event.type ?? '?'} ${event.operationId}`,
-    ...(first === null
-      ? []
-      : [
-          `whose first result is ${first.verdict} ${first.reason ?? `${first.amountMinor} ${first.currency ?? ''}, balance after ${first.balanceAfterMinor}`}`,
-        ]),
-    `came from ${event.topic} partition ${event.bucket} offset ${event.sourceOffset ?? '?'}`,
+    ...resultLines(event),
+    `came from ${event.topic} partition ${event.partition} offset ${event.sourceOffset ?? '?'}`,
   ]
+}
+
+function resultLines({ verdict, first, balanceAfterMinor, accountVersion }: ShownEvent): string[] {
+  if (balanceAfterMinor !== null) return [`balance after ${balanceAfterMinor}, account version ${accountVersion}`]
+  if (first === null) return []
+  const said = `${first.verdict} ${first.reason ?? `${first.amountMinor} ${first.currency ?? ''}, balance after ${first.balanceAfterMinor}`}`
+  // IDN-6: it is no answer to this event.
+  return [verdict === 'CONFLICT' ? `which stands with another intent: ${said}` : `whose first result is ${said}`]
 }
 
 function waitingLine(
