@@ -8,8 +8,13 @@ export function auditLines(audits: readonly AuditView[], typeOf: (typeNo: number
     const who = operationId === null ? `event ${eventId}` : `${typeOf(operationTypeNo)} ${operationId} (event ${eventId})`
     return [
       `${kind}  ${who} of ${businessKey}: ${JSON.stringify(intent)}`,
-      `          first stood ${firstOperation ?? 'unknown'}; seen ${audit.seenCount} times, first ${timeOfUs(audit.firstSeenUs)}, last ${timeOfUs(audit.lastSeenUs)}` +
+      `          first stood ${firstOperation ?? 'unknown'}; ${seenText(audit)}` +
         (topic === null ? '' : `, from ${topic} partition ${partition} offset ${offset}`),
     ]
   })
+}
+
+function seenText({ seenCount, firstSeenUs, lastSeenUs }: AuditView): string {
+  if (seenCount === 1) return `seen once, ${timeOfUs(firstSeenUs)}`
+  return `seen ${seenCount} times, first ${timeOfUs(firstSeenUs)}, last ${timeOfUs(lastSeenUs)}`
 }

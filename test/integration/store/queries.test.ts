@@ -165,5 +165,10 @@ describe('refused uses of an identity', () => {
     expect(await findWaiting(ledger.database, nameOf('dora'), ledger.names.consumerNo('ledger'), eventId)).toMatchObject([
       { version: 3n, operationId: 'entry-3', partition: 0 },
     ])
+    const [sql] = await statementsOf((database) => loadGaps(database, { limit: 10 }))
+    const plan = await ledger.value(`EXPLAIN FORMAT=TREE ${sql}`)
+    // Payloads are large, and the keys that wait are few among all.
+    expect(plan).toMatch(/Covering index scan on deferred using age/)
+    expect(plan).toMatch(/Single-row index lookup on h using PRIMARY/)
   })
 })
