@@ -26,6 +26,10 @@ export interface ResultProducerOptions extends LogConnection {
 
 const RETRIES = 5
 const RETRY_DELAY_MS = 200
+const REQUEST_TIMEOUT_MS = 15_000
+/** Bound on a whole call, whatever the client does with its retries. */
+const SEND_TIMEOUT_MS = 30_000
+const CLOSE_TIMEOUT_MS = 5_000
 
 type ByteProducer = Producer<Buffer, Buffer, Buffer, Buffer>
 
@@ -46,7 +50,7 @@ export function createResultProducer(options: ResultProducerOptions): ResultProd
         headers,
         ...(key === null ? {} : { key: bufferOf(key) }),
       }))
-      await producer.send({ messages, acks: -1 })
+      for (const request of requestsOf(messages)) await within(producer.send({ messages: request, acks: -1 }), SEND_TIMEOUT_MS)
     } catch (cause) {
       await discard()
       throw new CommandLogError('REQUEST_FAILED', `${topic} did not take the records: ${describeError(cause)}`, { cause })
@@ -56,7 +60,9 @@ export function createResultProducer(options: ResultProducerOptions): ResultProd
   async function discard(): Promise<void> {
     const failed = producer
     producer = null
-    await failed?.close(true).catch(() => {})
+    if (failed === null) return
+    // A client that failed may not be able to say goodbye either; its connections end with the process at the latest.
+    await within(failed.close(true), CLOSE_TIMEOUT_MS).catch(() => {})
   }
 
   return {
@@ -82,9 +88,51 @@ function connect({ brokers, clientId, connectTimeoutMs, requestTimeoutMs }: Resu
     retries: RETRIES,
     retryDelay: RETRY_DELAY_MS,
     connectTimeout: connectTimeoutMs ?? 5_000,
-    requestTimeout: requestTimeoutMs ?? 30_000,
+    requestTimeout: requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
     autocreateTopics: false,
   })
+}
+
+/** Bytes of one partition in one request: they become one record batch, which must stay below the broker's message.max.bytes (1 MiB). */
+const PARTITION_BYTES_MAX = 700 * 1024
+/** Of one record: lengths, timestamps and headers. An estimate from above. */
+const RECORD_OVERHEAD_BYTES = 80
+
+interface Sized {
+  readonly partition: number
+  readonly key?: Buffer
+  readonly value: Buffer
+}
+
+/** Cuts a list where a partition's part would become too large for one request. */
+function requestsOf<T extends Sized>(messages: readonly T[]): T[][] {
+  const requests: T[][] = []
+  let request: T[] = []
+  let sizes = new Map<number, number>()
+  for (const message of messages) {
+    const { partition, key, value } = message
+    const sizeBytes = (sizes.get(partition) ?? 0) + value.length + (key?.length ?? 0) + RECORD_OVERHEAD_BYTES
+    if (sizeBytes > PARTITION_BYTES_MAX && request.length > 0) {
+      requests.push(request)
+      request = []
+      sizes = new Map()
+    }
+    sizes.set(partition, request.length === 0 ? value.length : sizeBytes)
+    request.push(message)
+  }
+  if (request.length > 0) requests.push(request)
+  return requests
+}
+
+/** @throws Error past the time; what was begun is not cancelled. */
+async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  const expired = Promise.withResolvers<never>()
+  const timer = setTimeout(() => expired.reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  try {
+    return await Promise.race([work, expired.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function bufferOf(bytes: Uint8Array | string): Buffer {

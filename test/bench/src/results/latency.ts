@@ -57,6 +57,7 @@ export async function measureLatency(options: LatencyOptions): Promise<LatencyRe
     },
   })
   const child = startShard({ ...options, events: 0, mysqldPid: null, results: true }, url)
+  const exited = new Promise((resolve) => child.once('exit', resolve))
   try {
     const events = await produce(options, topic, sentAtMs)
     await waitFor(() => seen >= events, { timeoutMs: TIMEOUT_MS, what: 'every result' })
@@ -64,7 +65,7 @@ export async function measureLatency(options: LatencyOptions): Promise<LatencyRe
   } finally {
     child.kill('SIGTERM')
     await reader.close()
-    await new Promise((resolve) => child.once('exit', resolve))
+    await exited
     const database = openShardDatabase({ url, connectionsMax: 1 })
     await database.withSession((session) => session.run(`DROP DATABASE ${name}; DROP DATABASE ${name}_control`))
     await database.close()
