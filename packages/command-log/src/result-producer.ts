@@ -1,4 +1,4 @@
-import { Producer } from '@platformatic/kafka'
+import { type MessageToProduce, Producer } from '@platformatic/kafka'
 import { CommandLogError, describeError } from './errors.ts'
 import type { LogConnection } from './kafka-client.ts'
 
@@ -32,6 +32,7 @@ const SEND_TIMEOUT_MS = 30_000
 const CLOSE_TIMEOUT_MS = 5_000
 
 type ByteProducer = Producer<Buffer, Buffer, Buffer, Buffer>
+type Message = MessageToProduce<Buffer, Buffer, Buffer, Buffer> & { readonly partition: number; readonly value: Buffer }
 
 /** One request at a time, so that nothing overtakes. After a failure the client is replaced: what it remembers may make it fail for ever. */
 export function createResultProducer(options: ResultProducerOptions): ResultProducer {
@@ -43,14 +44,8 @@ export function createResultProducer(options: ResultProducerOptions): ResultProd
   async function append(topic: string, records: readonly PlacedRecord[]): Promise<void> {
     producer ??= connect(options)
     try {
-      const messages = records.map(({ partition, key, value }) => ({
-        topic,
-        partition,
-        value: bufferOf(value),
-        headers,
-        ...(key === null ? {} : { key: bufferOf(key) }),
-      }))
-      for (const request of requestsOf(messages)) await within(producer.send({ messages: request, acks: -1 }), SEND_TIMEOUT_MS)
+      const messages = records.map((record): Message => toMessage(topic, record, headers))
+      for (const request of requestsOf(messages)) await within(producer.send({ messages: [...request], acks: -1 }), SEND_TIMEOUT_MS)
     } catch (cause) {
       await discard()
       throw new CommandLogError('REQUEST_FAILED', `${topic} did not take the records: ${describeError(cause)}`, { cause })
@@ -98,30 +93,36 @@ const PARTITION_BYTES_MAX = 700 * 1024
 /** Of one record: lengths, timestamps and headers. An estimate from above. */
 const RECORD_OVERHEAD_BYTES = 80
 
-interface Sized {
-  readonly partition: number
-  readonly key?: Buffer
-  readonly value: Buffer
-}
-
 /** Cuts a list where a partition's part would become too large for one request. */
-function requestsOf<T extends Sized>(messages: readonly T[]): T[][] {
-  const requests: T[][] = []
-  let request: T[] = []
+function requestsOf(messages: readonly Message[]): (readonly Message[])[] {
+  let totalBytes = 0
+  for (const message of messages) totalBytes += sizeOf(message)
+  if (totalBytes <= PARTITION_BYTES_MAX) return [messages]
+  const requests: Message[][] = []
+  let request: Message[] = []
   let sizes = new Map<number, number>()
   for (const message of messages) {
-    const { partition, key, value } = message
-    const sizeBytes = (sizes.get(partition) ?? 0) + value.length + (key?.length ?? 0) + RECORD_OVERHEAD_BYTES
-    if (sizeBytes > PARTITION_BYTES_MAX && request.length > 0) {
+    const sizeBytes = sizeOf(message)
+    const before = sizes.get(message.partition) ?? 0
+    if (before + sizeBytes > PARTITION_BYTES_MAX && request.length > 0) {
       requests.push(request)
       request = []
       sizes = new Map()
     }
-    sizes.set(partition, request.length === 0 ? value.length : sizeBytes)
+    sizes.set(message.partition, (sizes.get(message.partition) ?? 0) + sizeBytes)
     request.push(message)
   }
-  if (request.length > 0) requests.push(request)
+  requests.push(request)
   return requests
+}
+
+function sizeOf({ key, value }: Message): number {
+  return value.length + (key?.length ?? 0) + RECORD_OVERHEAD_BYTES
+}
+
+function toMessage(topic: string, { partition, key, value }: PlacedRecord, headers: Map<Buffer, Buffer>): Message {
+  if (key === null) return { topic, partition, value: bufferOf(value), headers }
+  return { topic, partition, key: bufferOf(key), value: bufferOf(value), headers }
 }
 
 /** @throws Error past the time; what was begun is not cancelled. */

@@ -2,11 +2,6 @@ import { type Answer, type Decision, encodeResult, type Judgement } from '@oncel
 import type { BatchItem, Published } from './batch.ts'
 import type { OutboxRow } from './sql/outbox.ts'
 
-interface Placed extends Published {
-  readonly causeOffset: bigint
-  readonly phase: 0 | 1
-}
-
 export interface BatchResults {
   readonly results: readonly Published[]
   readonly outbox: readonly OutboxRow[]
@@ -23,49 +18,48 @@ export function resultsOf(
   decisions: readonly Decision[],
   appliedOffset: bigint,
 ): BatchResults {
-  const placed: Placed[] = []
+  const results: Published[] = []
+  const outbox: OutboxRow[] = []
   let at = 0
   let commandNo = -1
-  for (const [i, item] of items.entries()) {
-    if (item.kind === 'refused') {
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]
+    if (item?.kind === 'refused') {
       const { record } = item.parked
       const judgement = judgements[i]
       if (judgement !== undefined && record.position.offset >= appliedOffset)
-        placed.push({ record, command: null, judgement, inOutbox: false, causeOffset: record.position.offset, phase: 1 })
-      continue
+        results.push({ record, command: null, judgement, inOutbox: false })
+    } else if (item?.kind === 'command') {
+      commandNo++
+      const { offset } = item.command.record.position
+      const again = offset < appliedOffset
+      for (let next = decisions[at]; next?.cause === commandNo; next = decisions[++at]) {
+        const { command, judgement, drained } = next
+        if (again && !drained) continue
+        const answer = { record: command.record, command, judgement, inOutbox: drained }
+        results.push(answer)
+        if (drained) outbox.push(outboxRow(answer, again ? appliedOffset : offset, again ? 0 : 1))
+      }
     }
-    commandNo++
-    const causeOffset = item.command.record.position.offset
-    for (let next = decisions[at]; next?.cause === commandNo; next = decisions[++at]) add(placed, next, causeOffset, appliedOffset)
   }
-  return { results: placed, outbox: outboxOf(placed) }
+  return { results, outbox }
 }
 
 /** Results of commands that waited and got their turn without a message: they stand before that of the next one. */
 export function sweptResults(answers: readonly Answer[], appliedOffset: bigint): BatchResults {
-  const placed = answers.map((answer): Placed => ({ ...answer, inOutbox: true, causeOffset: appliedOffset, phase: 0 }))
-  return { results: placed, outbox: outboxOf(placed) }
+  return {
+    results: answers.map((answer) => ({ ...answer, inOutbox: true })),
+    outbox: answers.map((answer) => outboxRow(answer, appliedOffset, 0)),
+  }
 }
 
-function add(placed: Placed[], { command, judgement, drained }: Decision, causeOffset: bigint, appliedOffset: bigint): void {
-  const again = causeOffset < appliedOffset
-  if (again && !drained) return
-  const place = again ? { causeOffset: appliedOffset, phase: 0 as const } : { causeOffset, phase: 1 as const }
-  placed.push({ record: command.record, command, judgement, inOutbox: drained, ...place })
-}
-
-function outboxOf(placed: readonly Placed[]): OutboxRow[] {
-  return placed
-    .filter(({ inOutbox }) => inOutbox)
-    .map((answer) => {
-      const { key, value } = encodeResult(answer)
-      const { causeOffset, phase, record } = answer
-      return {
-        sourceOffset: record.position.offset,
-        causeOffset,
-        phase,
-        key: key === null ? null : Buffer.from(key),
-        value: Buffer.from(value),
-      }
-    })
+function outboxRow(answer: Answer, causeOffset: bigint, phase: OutboxRow['phase']): OutboxRow {
+  const { key, value } = encodeResult(answer)
+  return {
+    sourceOffset: answer.record.position.offset,
+    causeOffset,
+    phase,
+    key: key === null ? null : Buffer.from(key),
+    value: Buffer.from(value),
+  }
 }

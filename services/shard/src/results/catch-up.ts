@@ -1,5 +1,5 @@
 import type { HandleOutcome, PartitionBatch } from '@onceledger/command-log'
-import { type ContractRegistry, decodeRecord } from '@onceledger/core'
+import { type ContractRegistry, decodeRecord, recordDigest } from '@onceledger/core'
 import {
   type AppliedOffset,
   type BatchItem,
@@ -24,8 +24,14 @@ export interface CatchUpOptions extends DeriveContext {
   readonly onUnknown: (partition: number, messages: number) => void
 }
 
-/** `verify`: the log is first held against the database as ever. `read`: messages before `nextOffset` are read again for their results. */
-type Phase = { readonly kind: 'verify' } | { readonly kind: 'read'; readonly nextOffset: bigint }
+/**
+ * `verify`: the log is first held against the database as ever; `verified`: it was. `read`: messages before `nextOffset` are read again for their
+ * results; `lastDigest` is that of the last of them.
+ */
+type Phase =
+  | { readonly kind: 'verify' }
+  | { readonly kind: 'verified' }
+  | { readonly kind: 'read'; readonly nextOffset: bigint; readonly lastDigest: Buffer | null }
 
 /**
  * After a crash, the results between a partition's published and its applied offset: the messages are read again, and instead of being judged their
@@ -47,7 +53,8 @@ export class ResultCatchUp {
       await this.#publishOutbox(partition, 0n)
       return applied
     }
-    if (phase === undefined) {
+    // A start that failed half way has verified nothing, so it is made again.
+    if (phase?.kind !== 'verified') {
       this.#phases.set(partition, { kind: 'verify' })
       return applied
     }
@@ -59,14 +66,16 @@ export class ResultCatchUp {
       await this.#publishOutbox(partition, applied.nextOffset)
       return applied
     }
-    this.#phases.set(partition, { kind: 'read', nextOffset: applied.nextOffset })
+    this.#phases.set(partition, { kind: 'read', nextOffset: applied.nextOffset, lastDigest: applied.lastDigest })
     const nextOffset = applied.publishedOffset > logStart ? applied.publishedOffset : logStart
     return { nextOffset, lastDigest: null, publishedOffset: nextOffset }
   }
 
   /** The partition runs: the log was found to continue the database, so it may be read from before. */
   running(partition: number): void {
-    if (this.#phases.get(partition)?.kind === 'verify') this.#options.restart(partition)
+    if (this.#phases.get(partition)?.kind !== 'verify') return
+    this.#phases.set(partition, { kind: 'verified' })
+    this.#options.restart(partition)
   }
 
   /** The partition is another process's now. */
@@ -83,15 +92,21 @@ export class ResultCatchUp {
   async handle(batch: PartitionBatch): Promise<HandleOutcome | null> {
     const phase = this.#phases.get(batch.partition)
     if (phase === undefined) return null
-    if (phase.kind === 'verify') return { kind: 'pause', retryAfterMs: RESTART_SOON_MS, reason: 'results of earlier messages come first' }
-    return this.#derive(batch, phase.nextOffset)
+    if (phase.kind !== 'read') return { kind: 'pause', retryAfterMs: RESTART_SOON_MS, reason: 'results of earlier messages come first' }
+    return this.#derive(batch, phase)
   }
 
-  async #derive(batch: PartitionBatch, nextOffset: bigint): Promise<HandleOutcome> {
+  async #derive(batch: PartitionBatch, { nextOffset, lastDigest }: Phase & { kind: 'read' }): Promise<HandleOutcome> {
     const { topic, registry, bucketCount, relay, onUnknown } = this.#options
     const records = batch.records.filter(({ position }) => position.offset < nextOffset)
     const whole = records.length < batch.records.length || (records.at(-1)?.position.offset ?? -1n) + 1n >= nextOffset
     const to = whole ? nextOffset : (records.at(-1)?.position.offset ?? batch.expectedOffset) + 1n
+    const last = records.at(-1)
+    if (last?.position.offset === nextOffset - 1n && lastDigest !== null && !recordDigest(last).equals(lastDigest)) {
+      // Another topic since it was verified: the start finds that out and says so.
+      this.#phases.delete(batch.partition)
+      return { kind: 'seek', nextOffset, lastDigest }
+    }
     const items = records.map((record): BatchItem => decode(record, registry, bucketCount))
     const reach = { from: batch.expectedOffset, to, last: whole }
     const { results, unknown } = await deriveResults(this.#options, { topic, partition: batch.partition }, items, reach)
