@@ -220,6 +220,27 @@ describe('ledgerctl on real servers', () => {
       mend: 'INSERT INTO account SELECT * FROM kept; DROP TABLE kept',
       expected: [ZERO, 'every posting has its account'],
     },
+    {
+      what: 'a sequence that stands where nobody took a version',
+      break: `INSERT INTO sequence_head (aggregate_id, tenant_no, business_key, bucket, version) SELECT aggregate_id, tenant_no, business_key, bucket, 3
+        FROM account WHERE business_key = 'dave'`,
+      mend: `DELETE FROM sequence_head WHERE business_key = 'dave'`,
+      expected: ['a sequence stands at the last version that was taken, without gaps before it'],
+    },
+    {
+      what: 'a gap in the versions that were taken',
+      break: `INSERT INTO sequence_head (aggregate_id, tenant_no, business_key, bucket, version) SELECT aggregate_id, tenant_no, business_key, bucket, 3
+        FROM account WHERE business_key = 'dave';
+        INSERT INTO sequence_step SELECT aggregate_id, 1, 1, x'00' FROM sequence_head; INSERT INTO sequence_step SELECT aggregate_id, 3, 1, x'01' FROM sequence_head`,
+      mend: 'DELETE FROM sequence_head; DELETE FROM sequence_step',
+      expected: ['a sequence stands at the last version that was taken, without gaps before it'],
+    },
+    {
+      what: 'a command that waited and is gone',
+      break: `UPDATE applied_offset SET deferred_count = 1 WHERE partition_no = (SELECT bucket FROM account WHERE business_key = 'dave')`,
+      mend: 'UPDATE applied_offset SET deferred_count = 0',
+      expected: ['as many commands wait as each partition counts'],
+    },
   ])('[ADJ-9] finds $what', async ({ break: harm, mend, expected }) => {
     const onAll = (sql: string) => Promise.all(ledger.databases.map((database) => database.withSession((session) => session.run(sql))))
     const invariants = async () => {

@@ -107,6 +107,7 @@ function addCommandLine(program: Command, streams: Streams): void {
     .requiredOption('--key <key>', 'business key')
     .option('--operation <id>', 'identity of the intent; a retry keeps it')
     .option('--event <id>', 'identity of the message; a fresh UUIDv7 unless given')
+    .option('--aggregate-version <n>', 'for contracts with an order: the version that the command produces', offset)
     .requiredOption('--data <json>', 'fields of the contract, amounts as strings')
     .action((options: Parameters<typeof commandLine>[0]) => void streams.stdout.write(`${commandLine(options, Date.now())}\n`))
 }

@@ -11,7 +11,11 @@ beforeEach(async () => {
 })
 afterEach(() => ledger.drop())
 
-const TABLES = ['account', 'operation', 'reversal', 'posting', 'inbox', 'conflict_audit', 'parked', 'applied_offset'] as const
+const TABLES = [
+  ...(['account', 'sequence_head', 'operation', 'sequence_step', 'reversal', 'posting', 'inbox'] as const),
+  ...(['deferred', 'conflict_audit', 'parked', 'outbox', 'applied_offset'] as const),
+] as const
+const PUBLISHING = { publishing: true }
 
 async function contents(): Promise<unknown[]> {
   const all: unknown[] = []
@@ -24,7 +28,7 @@ const FIRST: CommandSpec[] = [
   { key: 'alice', operationId: 'second' },
 ]
 
-/** Touches every table: a new account, a changed one, a reversal, an event posting, a conflict, a parked command. */
+/** Touches every table: a new account, a changed one, a reversal, an event posting, a conflict, a parked command, one that waited and one that waits. */
 function everything(): CommandSpec[] {
   return [
     { key: 'bob' },
@@ -33,12 +37,13 @@ function everything(): CommandSpec[] {
     { key: 'alice', type: 'credit' },
     { key: 'alice', operationId: 'second', data: { amount: '999', currency: 'CZK' } },
     { key: 'nobody', type: 'withdraw' },
+    ...[2n, 1n, 4n].map((aggregateVersion) => ({ key: 'alice', type: 'entry', aggregateVersion })),
   ]
 }
 
 describe('a batch whose write fails', () => {
   it.each(TABLES)('[ADJ-1] leaves nothing when the statement for %s fails, and the only connection is clean afterwards', async (table) => {
-    const adjudicator = ledger.adjudicator()
+    const adjudicator = ledger.adjudicator(PUBLISHING)
     expect(verdictsOf(await adjudicator.judge(ledger.batch(FIRST)))).toEqual(['APPLIED', 'APPLIED'])
     const before = await contents()
     const batch = ledger.batch(everything())
@@ -49,13 +54,23 @@ describe('a batch whose write fails', () => {
 
     expect(await contents()).toEqual(before)
     expect(await ledger.value(`SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()`)).toBe('0')
-    expect(verdictsOf(await adjudicator.judge(batch))).toEqual(['APPLIED', 'APPLIED', 'APPLIED', 'APPLIED', 'CONFLICT', 'PARKED'])
+    expect(verdictsOf(await adjudicator.judge(batch))).toEqual([
+      'APPLIED',
+      'APPLIED',
+      'APPLIED',
+      'APPLIED',
+      'CONFLICT',
+      'PARKED',
+      'APPLIED',
+      'APPLIED',
+      'DEFERRED',
+    ])
     for (const each of TABLES) expect(Number(await ledger.value(`SELECT COUNT(*) FROM ${each}`))).toBeGreaterThan(0)
     expect(await ledgerViolations(ledger)).toEqual([])
   })
 
   it('[ADJ-1] leaves nothing at whichever statement of the packet the server stops', async () => {
-    const adjudicator = ledger.adjudicator()
+    const adjudicator = ledger.adjudicator(PUBLISHING)
     await adjudicator.judge(ledger.batch(FIRST))
     const before = await contents()
     const batch = ledger.batch(everything())
@@ -71,7 +86,7 @@ describe('a batch whose write fails', () => {
         },
       })
       const failed = await ledger
-        .adjudicator({ database })
+        .adjudicator({ ...PUBLISHING, database })
         .judge(batch)
         .then(
           () => false,

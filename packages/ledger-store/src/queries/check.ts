@@ -120,4 +120,23 @@ const INVARIANTS = [
       LEFT JOIN ${BY_BUCKET} ON p.bucket = a.bucket AND p.tenant_no = a.tenant_no AND p.currency = a.currency
       WHERE ${EXTERNAL} AND a.balance <> -COALESCE(p.total, 0)`,
   },
+  {
+    invariant: 'a sequence stands at the last version that was taken, without gaps before it',
+    sql: `SELECT 'sequence', h.business_key, 'stands at', h.version, 'taken are', COUNT(s.version), 'the last', COALESCE(MAX(s.version), 0)
+      FROM sequence_head AS h
+      LEFT JOIN sequence_step AS s ON s.aggregate_id = h.aggregate_id
+      GROUP BY h.aggregate_id
+      HAVING MAX(h.version) <> COALESCE(MAX(s.version), 0) OR COALESCE(MAX(s.version) - MIN(s.version) + 1, 0) <> COUNT(s.version)`,
+  },
+  {
+    invariant: 'as many commands wait as each partition counts',
+    sql: `SELECT 'partition', o.partition_no, 'counts', o.deferred_count, 'commands that wait, there are', COALESCE(d.waiting, 0)
+      FROM applied_offset AS o
+      LEFT JOIN (
+        SELECT topic, partition_no, COUNT(*) AS waiting
+        FROM deferred
+        GROUP BY topic, partition_no
+      ) AS d ON d.topic = o.topic AND d.partition_no = o.partition_no
+      WHERE o.deferred_count <> COALESCE(d.waiting, 0)`,
+  },
 ] as const

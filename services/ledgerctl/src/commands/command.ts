@@ -9,6 +9,8 @@ export interface CommandOptions {
   readonly key: string
   readonly operation?: string
   readonly event?: string
+  /** For contracts with an order: the version that the command produces. */
+  readonly aggregateVersion?: bigint
   readonly data: string
 }
 
@@ -22,6 +24,7 @@ export function commandLine(options: CommandOptions, nowMs: number): string {
     businessKey: options.key,
     eventId: options.event ?? freshUuidv7(nowMs),
     ...(options.operation === undefined ? {} : { operationId: options.operation }),
+    ...(options.aggregateVersion === undefined ? {} : { aggregateVersion: options.aggregateVersion }),
     source: '/onceledger/ledgerctl',
     time: new Date(nowMs).toISOString(),
     data: parseData(options.data),

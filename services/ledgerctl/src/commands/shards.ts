@@ -21,6 +21,7 @@ export async function shardsCommand(ledger: Ledger, output: Output, withPartitio
           next_offset: nextOffset,
           high_watermark: high,
           lag: high - nextOffset,
+          unpublished: nextOffset - (applied.get(partition)?.publishedOffset ?? nextOffset),
           verdicts: applied.get(partition)?.tally ?? null,
         }
       })
@@ -31,12 +32,15 @@ export async function shardsCommand(ledger: Ledger, output: Output, withPartitio
         url: maskSecret('url', ledger.config.mysqlUrls[shard] ?? ''),
         buckets: buckets.length,
         lag: partitions.reduce((total, { lag }) => total + lag, 0n),
+        unpublished: partitions.reduce((total, { unpublished }) => total + unpublished, 0n),
         verdicts: {
           applied: sum(({ applied: count }) => count),
           duplicate: sum(({ duplicate }) => duplicate),
           conflict: sum(({ conflict }) => conflict),
           rejected: sum(({ rejected }) => rejected),
           parked: sum(({ parked }) => parked),
+          deferred: sum(({ deferred }) => deferred),
+          stale: sum(({ stale }) => stale),
         },
         parked_now: await countParked(database),
         partitions,
@@ -45,11 +49,26 @@ export async function shardsCommand(ledger: Ledger, output: Output, withPartitio
   )
   output.result({ topic, bucket_count: bucketCount, shards }, () => [
     ...toTable([
-      ['shard', 'buckets', 'lag', 'applied', 'duplicate', 'conflict', 'rejected', 'parked', 'waiting now', 'database'],
-      ...shards.map(({ shard, buckets, lag, verdicts, parked_now: waiting, url }) => [
+      [
+        'shard',
+        'buckets',
+        'lag',
+        'untold',
+        'applied',
+        'duplicate',
+        'conflict',
+        'rejected',
+        'stale',
+        'parked',
+        'deferred now',
+        'parked now',
+        'database',
+      ],
+      ...shards.map(({ shard, buckets, lag, unpublished, verdicts, parked_now: waiting, url }) => [
         String(shard),
         `${buckets} of ${bucketCount}`,
-        ...[lag, verdicts.applied, verdicts.duplicate, verdicts.conflict, verdicts.rejected, verdicts.parked].map(String),
+        ...[lag, unpublished, verdicts.applied, verdicts.duplicate, verdicts.conflict, verdicts.rejected, verdicts.stale].map(String),
+        ...[verdicts.parked, verdicts.deferred].map(String),
         String([...waiting.values()].reduce((total, count) => total + count, 0)),
         url,
       ]),
@@ -65,12 +84,15 @@ interface ShardRow {
     readonly next_offset: bigint
     readonly high_watermark: bigint
     readonly lag: bigint
+    readonly unpublished: bigint
   }[]
 }
 
 function partitionTable(shards: readonly ShardRow[]): string[] {
   const rows = shards.flatMap(({ shard, partitions }) =>
-    partitions.map(({ partition, next_offset: next, high_watermark: high, lag }) => [partition, shard, next, high, lag].map(String)),
+    partitions.map(({ partition, next_offset: next, high_watermark: high, lag, unpublished }) =>
+      [partition, shard, next, high, lag, unpublished].map(String),
+    ),
   )
-  return toTable([['partition', 'shard', 'next offset', 'log end', 'lag'], ...rows])
+  return toTable([['partition', 'shard', 'next offset', 'log end', 'lag', 'untold'], ...rows])
 }

@@ -26,7 +26,7 @@ export interface RelayOptions {
 
 /** Results waiting in this process; past it the partitions wait. Those of a crashed process are derived again. */
 const PENDING_MAX = 8_000
-const SEND_MAX = 2_000
+const SEND_MAX = 4_000
 const RETRY_BASE_MS = 100
 const RETRY_MAX_MS = 5_000
 
