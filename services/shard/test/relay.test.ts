@@ -75,7 +75,7 @@ describe('the relay', () => {
     relay.enqueue(1, { results: pack(['c']), publishedTo: 3n })
     await relay.drained()
     expect(valuesOf(log.sent).filter((value) => value !== 'x')).toEqual(['a', 'b', 'c'])
-    expect(relay.unremembered().toSorted()).toEqual([1, 2])
+    expect(new Set(relay.unremembered())).toEqual(new Set([1, 2]))
     const published = relay.published(1)
     expect(published).toEqual({ nextOffset: 3n, outbox: [] })
     relay.remembered(1, published)
