@@ -151,6 +151,8 @@ export class PartitionDesk {
   /** The database stands elsewhere: what is queued is dropped and the lane starts again there. */
   #replace(lane: PartitionLane, start: StartPosition | null): void {
     lane.phase = 'starting'
+    // Whoever waits for it to run hears of it again.
+    lane.reported = null
     lane.queue.clear()
     lane.fetchPaused = true
     this.#options.control.pause([lane.partition])

@@ -48,11 +48,21 @@ describe('the results of a process that crashed', () => {
     const { catchUp, restarted } = scene()
     expect(await catchUp.startOf(3, applied)).toBe(applied)
     expect(await catchUp.startOf(3, applied)).toBe(applied)
-    expect(await catchUp.handle(batchFrom(10n))).toMatchObject({ kind: 'pause' })
     catchUp.running(3)
+    catchUp.running(3)
+    expect(restarted).toEqual([3])
+    expect(await catchUp.handle(batchFrom(10n))).toMatchObject({ kind: 'pause' })
     expect(restarted).toEqual([3])
     expect(await catchUp.startOf(3, applied)).toEqual({ nextOffset: 6n, lastDigest: null, publishedOffset: 6n })
     expect(catchUp.isBehind(3)).toBe(true)
+  })
+
+  it('are read again too when only a batch tells that the partition runs', async () => {
+    const { catchUp, restarted } = scene()
+    await catchUp.startOf(3, applied)
+    expect(await catchUp.handle(batchFrom(10n))).toMatchObject({ kind: 'pause' })
+    expect(restarted).toEqual([3])
+    expect(await catchUp.startOf(3, applied)).toMatchObject({ nextOffset: 6n })
   })
 
   it('end where the applied offset stands, and what comes after is judged', async () => {

@@ -99,7 +99,7 @@ describe('a batch whose write fails', () => {
       stops.push(at)
     }
     expect(stops.length).toBeGreaterThan(9)
-    expect(await ledger.value('SELECT next_offset FROM applied_offset')).toBe('8')
+    expect(await ledger.value('SELECT next_offset FROM applied_offset')).toBe('11')
   })
 
   it('[ADJ-1] [ADJ-4] a row that collides behind the back undoes everything and is judged again with its reads', async () => {

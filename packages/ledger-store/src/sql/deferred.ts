@@ -44,7 +44,7 @@ export function selectDue(ranges: readonly DueRange[], rowsMax: number): string 
 export function selectLeftOver(bucket: number, keysMax: number): string {
   return `SELECT d.aggregate_id, MAX(h.version)
     FROM deferred AS d FORCE INDEX (age)
-    JOIN sequence_head AS h ON h.aggregate_id = d.aggregate_id
+    STRAIGHT_JOIN sequence_head AS h ON h.aggregate_id = d.aggregate_id
     WHERE d.bucket = ${bucket} AND d.version <= h.version + 1
     GROUP BY d.aggregate_id
     ORDER BY d.aggregate_id

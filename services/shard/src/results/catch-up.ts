@@ -92,6 +92,8 @@ export class ResultCatchUp {
   async handle(batch: PartitionBatch): Promise<HandleOutcome | null> {
     const phase = this.#phases.get(batch.partition)
     if (phase === undefined) return null
+    // A batch is handed out only once the log was found to continue the database.
+    if (phase.kind === 'verify') this.running(batch.partition)
     if (phase.kind !== 'read') return { kind: 'pause', retryAfterMs: RESTART_SOON_MS, reason: 'results of earlier messages come first' }
     return this.#derive(batch, phase)
   }
